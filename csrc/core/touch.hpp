@@ -1,0 +1,27 @@
+// The report of the first use of CUDA in a process that must not use it: formatted, written and recorded here, once.
+#pragma once
+
+#include <cstddef>
+
+namespace cfg {
+
+// Lines of the report that are known before the fork, prepared in the parent in ordinary context: in the child nothing
+// of Python may be asked any more. Plain text without the "  forked:  " label and without a line feed.
+struct ForkSite {
+    static constexpr std::size_t kLine = 768;
+    char forked[kLine];
+    char woken[kLine];
+    char advice[kLine];
+};
+
+// The site of the fork that made this process, or of the verify_worker("cpu-only") that armed it. Never null; its
+// strings say what is not known.
+ForkSite& own_fork_site() noexcept;
+
+// Handler for the tripwire and for the hook in an inherited child: captures this thread's Python stack.
+void touch_by_driver_call(const char* function) noexcept;
+
+// For a refusal that never reaches the driver (torch's): `used` is the finished text of the "used:" line.
+void touch_by_refusal(const char* used) noexcept;
+
+} // namespace cfg
