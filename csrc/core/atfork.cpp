@@ -73,6 +73,10 @@ void in_child() {
     tls_inside_cuinit = false;
     if (inherited == Inherited::yes && own_fork_use() != ForkUse::exec && state.tripwire.load() != 0 &&
         state.policy.load() != static_cast<int>(Policy::off)) {
+        note_stderr();
+        if (own_fork_use() == ForkUse::quiet) {
+            set_touch_reporting(false);
+        }
         tripwire::arm();
     }
     errno = saved;
