@@ -27,6 +27,10 @@ struct Origin {
 // the process that woke CUDA, unless the child calls cuInit for itself (a child of a parent whose driver was never up may).
 Origin& origin() noexcept;
 
+// Changes whenever more is known of it; 0 as long as there is none.
+unsigned origin_version() noexcept;
+void bump_origin_version() noexcept;
+
 // What the hook library calls on every cuInit. Counts the call; in an inherited process it is a touch (touch.hpp).
 void on_cuinit() noexcept;
 
