@@ -122,7 +122,8 @@ def read_status() -> Status:
     origin, reason = waking.origin_of(native, found)
     names, why = _threads(native)
     result = process_status.derive(found, origin=origin, origin_reason=reason, threads=names, threads_reason=why)
-    return result if not _guard.trouble else result.with_reason(f"guard: {_guard.trouble}")
+    troubles = waking.troubles() + ((f"guard: {_guard.trouble}",) if _guard.trouble else ())
+    return result.with_reasons(troubles) if troubles else result
 
 
 def current_evidence(module: ModuleType) -> evidence.Evidence:

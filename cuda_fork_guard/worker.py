@@ -16,6 +16,7 @@ from .errors import (
     WrongDeviceError,
 )
 from .decision import USE_FORKSERVER
+from .forkers import PLAIN
 from .start_of_process import start_method
 from .values import Value
 
@@ -114,7 +115,7 @@ def _refuse_inherited(native: ModuleType, expect: str, inherited: bool | None) -
         )  # fmt: skip
     raise InheritedCudaError(
         f"[CFG201] worker (pid {os.getpid()}) was forked from a process in which CUDA was up: CUDA can't work here "
-        f"(expected {expect!r})." + told + f"\n  do:      {advice or waking.DEFAULT_ADVICE}; or, if this worker never "
+        f"(expected {expect!r})." + told + f"\n  do:      {advice or PLAIN.advice}; or, if this worker never "
         "uses CUDA, verify it with expect='cpu-only'"
     )
 
