@@ -22,6 +22,8 @@ std::atomic<int> current_slot{0};
 // Generation + 1 of the process whose first cuInit is being, or was, captured: a copy in a child doesn't bind the child.
 std::atomic<std::uint32_t> claimed_by{0};
 
+std::atomic<unsigned> version{0};
+
 bool claim() noexcept {
     const std::uint32_t mine = fork_state().generation.load() + 1;
     return claimed_by.exchange(mine) != mine;
@@ -53,6 +55,7 @@ void capture() noexcept {
     capture_native_stack(mine.native);
     mine.phase.store(Origin::captured, std::memory_order_release);
     current_slot.store(slot, std::memory_order_release);
+    bump_origin_version();
     fork_state().origin_pid.store(mine.pid);
     record(mine);
 }
@@ -61,6 +64,14 @@ void capture() noexcept {
 
 Origin& origin() noexcept {
     return slots[current_slot.load(std::memory_order_acquire)];
+}
+
+unsigned origin_version() noexcept {
+    return version.load(std::memory_order_acquire);
+}
+
+void bump_origin_version() noexcept {
+    version.fetch_add(1, std::memory_order_acq_rel);
 }
 
 void on_cuinit() noexcept {
@@ -73,13 +84,17 @@ void on_cuinit() noexcept {
     int down = static_cast<int>(DriverKnown::down);
     state.driver.compare_exchange_strong(down, static_cast<int>(DriverKnown::tried));
     tls_inside_cuinit = true;
-    if (state.inherited.load() == static_cast<int>(Inherited::yes)) {
+    if (state.inherited.load() == static_cast<int>(Inherited::yes) || state.cpu_only.load() != 0) {
         touch_by_driver_call("cuInit");
     } else if (claim()) {
         capture();
     }
     pthread_setcancelstate(cancel_state, nullptr);
     errno = saved_errno;
+}
+
+void capture_next_origin() noexcept {
+    claimed_by.store(0);
 }
 
 Origin* own_origin() noexcept {

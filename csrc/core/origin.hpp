@@ -27,8 +27,15 @@ struct Origin {
 // the process that woke CUDA, unless the child calls cuInit for itself (a child of a parent whose driver was never up may).
 Origin& origin() noexcept;
 
+// Changes whenever more is known of it; 0 as long as there is none.
+unsigned origin_version() noexcept;
+void bump_origin_version() noexcept;
+
 // What the hook library calls on every cuInit. Counts the call; in an inherited process it is a touch (touch.hpp).
 void on_cuinit() noexcept;
+
+// The next cuInit is captured too, although an earlier one of this process (that failed) already was.
+void capture_next_origin() noexcept;
 
 // The origin if it is this thread's own in this process, else null: what the hook could not ask inside cuInit is asked
 // later, by the one writer that remains.
