@@ -139,8 +139,9 @@ def _threads(module: ModuleType) -> tuple[tuple[str, ...] | None, str]:
     # Not threading.enumerate(): the lock that it takes may be held by the very thread that is forking.
     for thread in tuple(getattr(threading, "_active", {}).values()):
         known[thread.native_id] = thread.name
-    if threading is None:
-        known[module.state()["pid"]] = "MainThread"
+    # By its number, which is the process's: before 3.13 a forked child's main thread keeps its parent's native_id.
+    main = getattr(threading, "_main_thread", None)
+    known[module.state()["pid"]] = "MainThread" if main is None else main.name
     return tuple(known.get(tid, name) for tid, name in rows), ""
 
 
