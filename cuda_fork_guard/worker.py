@@ -120,10 +120,14 @@ def _refuse_inherited(native: ModuleType, expect: str, inherited: bool | None) -
     )
 
 
+def _own_driver_up(found: Evidence, driver: str | None) -> bool:
+    return driver in ("initialized", "active") or (driver is None and state.was_up(found))
+
+
 def _verify_clean(native: ModuleType) -> WorkerReport:
     found, inherited, driver, reasons = _facts(native)
     _refuse_inherited(native, "clean", inherited)
-    if driver in ("initialized", "active") or (driver is None and state.was_up(found)):
+    if _own_driver_up(found, driver):
         where = f", with a context on device {', '.join(map(str, found.active))}" if found.active else ""
         raise WorkerNotCleanError(
             f"[CFG202] worker (pid {os.getpid()}) already has CUDA {driver or 'up'}{where} before its work began: its "
@@ -168,7 +172,8 @@ def _raise_unproved(native: ModuleType, proof: dict[str, Any], device: int) -> N
         count = proof["devices"]
         raise NoSuchDeviceError(
             f"[CFG203] device {device} does not exist: this process sees {count} device{'s' * (count != 1)}"
-            f" (0 to {count - 1}; CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'not set')})"
+            f" ({f'0 to {count - 1}; ' if count else ''}"
+            f"CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'not set')})"
         )
     if result == _OTHER_DEVICE:
         raise WrongDeviceError(_wrong_device(device, proof["other"], native))
@@ -196,9 +201,9 @@ def _wrong_device(device: int, other: int, native: ModuleType) -> str:
 
 def _verify_cpu_only(native: ModuleType, release_handles: bool) -> WorkerReport:
     found, inherited, driver, reasons = _facts(native)
-    if not inherited and driver in ("initialized", "active"):
+    if not inherited and _own_driver_up(found, driver):
         raise WorkerNotCleanError(
-            f"[CFG202] worker (pid {os.getpid()}) should never use CUDA, but its own code has it {driver}.\n"
+            f"[CFG202] worker (pid {os.getpid()}) should never use CUDA, but its own code has it {driver or 'up'}.\n"
             f"  woken:   {waking.woken_line(native)}\n  do:      keep that line out of what the worker imports"
         )
     waking.arm(native, reasons)
