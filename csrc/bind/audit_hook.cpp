@@ -22,8 +22,8 @@ std::atomic<bool> probe_seen{false};
 PyObject* on_fork = nullptr;  // called before an unsafe or doubtful fork; strong, main interpreter's
 PyObject* on_child = nullptr; // called in every forked child; likewise
 
-CFG_TLS bool tls_deciding = false;          // a fork made while deciding (a showwarning that forks) passes
-CFG_TLS bool tls_subprocess_seen = false;   // the last event of this thread was subprocess.Popen
+CFG_TLS bool tls_deciding = false;               // a fork made while deciding (a showwarning that forks) passes
+CFG_TLS bool tls_subprocess_seen = false;        // the last event of this thread was subprocess.Popen
 CFG_TLS PyFrameObject* tls_fork_frame = nullptr; // where the pending intention was made; compared, never read
 
 bool finalizing() noexcept {

@@ -1,6 +1,6 @@
+#include "core/driver.hpp"
 #include "bind/bindings.hpp"
 #include "core/context_proof.hpp"
-#include "core/driver.hpp"
 #include "core/fork_state.hpp"
 
 namespace py = pybind11;

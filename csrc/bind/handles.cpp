@@ -1,5 +1,6 @@
-#include "bind/bindings.hpp"
 #include "core/handles.hpp"
+#include "bind/bindings.hpp"
+#include "core/threads.hpp"
 
 namespace py = pybind11;
 
@@ -27,9 +28,22 @@ void collect(int descriptor, const char* path, void* data) {
     }
 }
 
+void add_thread(pid_t tid, void* data) {
+    char name[16];
+    thread_name(tid, name);
+    static_cast<py::list*>(data)->append(
+        py::make_tuple(tid, py::reinterpret_steal<py::object>(PyUnicode_DecodeFSDefault(name))));
+}
+
 } // namespace
 
 void add_handles(py::module_& module) {
+    // (error number, [(tid, kernel's name), …])
+    module.def("threads", [] {
+        py::list rows;
+        const int error = visit_threads(add_thread, &rows);
+        return py::make_tuple(error, rows);
+    });
     // (error number, ((descriptor, path), …))
     module.def("device_handles", [] {
         auto all = std::make_unique<Collected>();

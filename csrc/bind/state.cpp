@@ -1,5 +1,6 @@
 #include "bind/bindings.hpp"
 #include "core/fork_state.hpp"
+#include "core/touch.hpp"
 #include "core/tripwire.hpp"
 
 namespace py = pybind11;
@@ -32,6 +33,8 @@ void add_state(py::module_& module) {
         return py::make_tuple(static_cast<int>(tripwire::state()), tripwire::reason(), tripwire::entries(),
                               tripwire::skipped());
     });
+    module.attr("TRIPWIRE_ARMED") = static_cast<int>(tripwire::State::armed);
+    module.def("prepare_tripwire", [] { return tripwire::prepare(touch_by_driver_call); });
     module.def("arm_tripwire", [] { return tripwire::arm(); });
     module.def("disarm_tripwire", [] { tripwire::disarm(); });
 }

@@ -1,13 +1,12 @@
 #include "core/handles.hpp"
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/proc_folder.hpp"
 #include "core/safe_output.hpp"
 
 namespace cfg {
@@ -23,30 +22,12 @@ constexpr const char* kDevices[] = {
     "/dev/nvgpu/*",  // Jetson
 };
 
+constexpr const char* kDescriptors = "/proc/self/fd";
 constexpr int kForkNoExec = 0x40; // PF_FORKNOEXEC, linux/sched.h
-
-struct DirectoryEntry { // what getdents64 writes (getdents(2)); glibc's readdir would allocate
-    std::uint64_t inode;
-    std::int64_t offset;
-    unsigned short length;
-    unsigned char type;
-    char name[1];
-};
-
-int number_of(const char* name) noexcept {
-    int value = 0;
-    for (; *name != '\0'; ++name) {
-        if (*name < '0' || *name > '9') {
-            return -1;
-        }
-        value = value * 10 + (*name - '0');
-    }
-    return value;
-}
 
 void look_at(int descriptor, HandleVisitor visitor, void* data) noexcept {
     char link[64];
-    Text(link, sizeof link).put("/proc/self/fd/").decimal(descriptor);
+    Text(link, sizeof link).put(kDescriptors).put("/").decimal(descriptor);
     char target[256];
     const ssize_t length = readlink(link, target, sizeof target - 1);
     if (length > 0) {
@@ -55,6 +36,16 @@ void look_at(int descriptor, HandleVisitor visitor, void* data) noexcept {
             visitor(descriptor, target, data);
         }
     }
+}
+
+struct Look {
+    HandleVisitor visitor;
+    void* data;
+};
+
+void look_at_number(int descriptor, void* data) {
+    const auto* look = static_cast<const Look*>(data);
+    look_at(descriptor, look->visitor, look->data);
 }
 
 // With no descriptor left to open the folder with, each number is asked for by its path: that needs none.
@@ -70,7 +61,7 @@ int visit_by_number(HandleVisitor visitor, void* data) noexcept {
     for (int descriptor = 0; descriptor < static_cast<int>(limit.rlim_cur); ++descriptor) {
         look_at(descriptor, visitor, data);
     }
-    return access("/proc/self/fd", F_OK) == 0 ? 0 : errno;
+    return access(kDescriptors, F_OK) == 0 ? 0 : errno;
 }
 
 struct Replacement {
@@ -105,29 +96,9 @@ bool is_cuda_device(const char* path) noexcept {
 }
 
 int visit_device_handles(HandleVisitor visitor, void* data) noexcept {
-    const int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) {
-        return errno == EMFILE || errno == ENFILE ? visit_by_number(visitor, data) : errno;
-    }
-    alignas(DirectoryEntry) char buffer[4096];
-    int error = 0;
-    for (;;) {
-        const long got = syscall(SYS_getdents64, folder, buffer, sizeof buffer);
-        if (got <= 0) {
-            error = got < 0 ? errno : 0;
-            break;
-        }
-        for (long at = 0; at < got;) {
-            const auto* entry = reinterpret_cast<const DirectoryEntry*>(buffer + at);
-            const int descriptor = number_of(entry->name);
-            if (descriptor >= 0 && descriptor != folder) {
-                look_at(descriptor, visitor, data);
-            }
-            at += entry->length;
-        }
-    }
-    close(folder);
-    return error;
+    Look look{visitor, data};
+    const int error = visit_numbers(kDescriptors, look_at_number, &look);
+    return error == EMFILE || error == ENFILE ? visit_by_number(visitor, data) : error;
 }
 
 int release_device_handles() noexcept {
