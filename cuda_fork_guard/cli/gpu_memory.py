@@ -61,7 +61,7 @@ def _of_device(pynvml: Any, index: int) -> list[Charge]:
             running = ask(device)
         except pynvml.NVMLError_NotSupported:
             continue
-        # One entry for each MIG instance that a process uses: a sum. The two lists may name the same memory: the larger.
+        # One entry for each MIG instance that it uses: a sum. Both lists may name the same memory: the larger.
         here: dict[int, int | None] = {}
         for process in running:
             here[int(process.pid)] = _add(here.get(int(process.pid)), process.usedGpuMemory)

@@ -83,10 +83,10 @@ def _shares(process: Process, parent_holder: Process | None, parent: Parent | No
     theirs = {handle.fd: handle.path for handle in parent_holder.handles}
     unknown = False
     for handle in process.handles:
+        if handle.fd is None:
+            return True  # mappings alone are what is left when inherited descriptors were closed
         if theirs.get(handle.fd) != handle.path:
             continue
-        if handle.fd is None:
-            return True  # the same device mapped in both: a mapping is copied by fork
         same = same_open_file(process.tid, handle.fd, parent_holder.tid, handle.fd)
         if same:
             return True

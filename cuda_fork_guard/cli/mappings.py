@@ -10,8 +10,8 @@ import struct
 
 from cuda_fork_guard.device_nodes import COMMON_PREFIXES, device_node
 
-# PROCMAP_QUERY (Linux 6.11) hands out one mapping that fits the flags; the kernel skips the hundreds of a library, which
-# printing /proc/PID/maps would spell out one by one (four times the time for a process with torch in it).
+# PROCMAP_QUERY (Linux 6.11) hands out only the mappings that fit the flags; printing /proc/PID/maps spells out the
+# hundreds of a program's libraries too, and takes four times as long.
 _QUERY = struct.Struct("=9Q4I2Q")
 _PROCMAP_QUERY = 0xC068_6611  # _IOWR('f', 17, struct procmap_query)
 _SHARED = 0x08  # device memory can be mapped no other way

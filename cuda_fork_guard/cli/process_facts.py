@@ -41,41 +41,51 @@ NOT_PERMITTED = "not permitted"
 STUCK = "reading its /proc files blocks: one of its threads hangs in the kernel"
 
 
-def look_at(pid: str, proc: str) -> Process | Unreadable | None:
-    """None: it holds no device, is a kernel thread, or ended while it was looked at."""
+class Bystander(NamedTuple):
+    """Has no descriptor of a device."""
+
+    pid: int
+    stat_line: bytes
+    forked_without_exec: bool
+
+
+def look_at(pid: str, proc: str) -> Process | Bystander | Unreadable | None:
+    """None: a kernel thread, or it ended while it was looked at."""
     folder = f"{proc}/{pid}"
     fds = f"{folder}/fd/"
     readlink = os.readlink
     try:
         names = os.listdir(fds)
+        for name in names:
+            try:
+                if readlink(fds + name).startswith(COMMON_PREFIXES):
+                    break
+            except FileNotFoundError:
+                continue  # closed meanwhile, or the whole process is gone
+        else:
+            line = _stat_line(folder)
+            flags = procfs.flags_of(line)
+            if flags & procfs.PF_KTHREAD:
+                return None
+            # An empty table may be that of a main thread which has ended: the others are asked in _describe.
+            if names or procfs.parse_stat(line).threads <= 1:
+                return Bystander(int(pid), line, bool(flags & procfs.PF_FORKNOEXEC))
+    except PermissionError:
+        return _not_permitted(pid, folder)
+    except (OSError, ValueError):
+        return None
+    return _describe(int(pid), folder)
+
+
+def look_at_mappings(pid: str, proc: str) -> Process | Unreadable | None:
+    folder = f"{proc}/{pid}"
+    try:
+        found = mapped_devices(f"{folder}/maps")
     except PermissionError:
         return _not_permitted(pid, folder)
     except OSError:
         return None
-    for name in names:
-        try:
-            if readlink(fds + name).startswith(COMMON_PREFIXES):
-                break
-        except OSError:
-            continue  # closed meanwhile, or the whole process is gone
-    else:
-        # A process without one descriptor has left its main thread, is a zombie, or is a kernel thread.
-        if names or not _other_threads(folder):
-            try:
-                if not mapped_devices(f"{folder}/maps"):
-                    return None
-            except PermissionError:
-                return _not_permitted(pid, folder)
-            except OSError:
-                return None
-    return _describe(int(pid), folder)
-
-
-def _other_threads(folder: str) -> bool:
-    try:
-        return len(os.listdir(f"{folder}/task")) > 1
-    except OSError:
-        return False
+    return _describe(int(pid), folder) if found else None
 
 
 def _describe(pid: int, folder: str) -> Process | None:
@@ -160,11 +170,18 @@ def _threads(at: int) -> tuple[tuple[str, ...], int]:
     return tuple(names), blocked
 
 
+def _stat_line(folder: str) -> bytes:
+    fd = os.open(f"{folder}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, procfs.STAT_LIMIT)
+    finally:
+        os.close(fd)
+
+
 def _not_permitted(pid: str, folder: str) -> Unreadable | None:
     """Kernel threads are nobody's to read, and hold nothing."""
     try:
-        with open(f"{folder}/stat", "rb") as file:
-            stat = procfs.parse_stat(file.read(procfs.STAT_LIMIT))
+        stat = procfs.parse_stat(_stat_line(folder))
         if stat.is_kernel_thread or stat.state in "ZX":
             return None
         with open(f"{folder}/status", "rb") as file:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-import platform
-
 _SYS_KCMP = {"x86_64": 312, "aarch64": 272}
 _KCMP_FILE = 0
 
 
 def same_open_file(pid: int, fd: int, other_pid: int, other_fd: int) -> bool | None:
     """None: not permitted, a kernel without the call, or one of them is gone."""
+    import ctypes
+    import platform
+
     number = _SYS_KCMP.get(platform.machine())
     if number is None:
         return None

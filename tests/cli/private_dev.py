@@ -1,18 +1,17 @@
 """Runs a program in a mount namespace of its own, where /dev has character devices named as NVIDIA's.
 
-They are /dev/null's twins: real devices, so that descriptors, forks, links and permissions are the kernel's own. Nothing
-outside the namespace sees them.
+They are /dev/null's twins: real devices, so that descriptors, forks, links and permissions are the kernel's own.
+Nothing outside the namespace sees them.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-NODES = ("nvidiactl", "nvidia0", "nvidia1", "nvidia-uvm")
+from support import child
 
 _SET_UP = """
 set -e
@@ -34,12 +33,9 @@ def why_not() -> str | None:
     return None if trial.returncode == 0 else f"no private mount namespace with devices: {trial.stderr.strip()}"
 
 
-def run(program: Path, *arguments: str, unshare: tuple[str, ...] = (), timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    script = f'{_SET_UP}exec "$0" "$@"'
-    return subprocess.run(
-        ["unshare", "--mount", *unshare, "sh", "-c", script, sys.executable, str(program), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "PYTHONWARNINGS": ""},
+def run(program: Path, *, unshare: tuple[str, ...] = ()) -> child.Finished:
+    here = Path(__file__).parent
+    return child.run(
+        ["unshare", "--mount", *unshare, "sh", "-c", f'{_SET_UP}exec "$0" "$@"', sys.executable, str(program)],
+        env=child.environment(PYTHONPATH=str(here)),
     )
