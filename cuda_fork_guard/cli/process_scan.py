@@ -104,9 +104,7 @@ def _may_have_mappings(bystanders: dict[int, Bystander]) -> list[int]:
     return [pid for pid in stats if pid not in images]
 
 
-def _look_at_all(
-    pids: list[str], proc: str, look: Look, stuck_after: float
-) -> list[Process | Bystander | Unreadable]:
+def _look_at_all(pids: list[str], proc: str, look: Look, stuck_after: float) -> list[Process | Bystander | Unreadable]:
     todo = deque(pids)
     lookers = [_Looker(todo, proc, look) for _ in range(min(_MOST_THREADS, os.cpu_count() or 1))]
     for looker in lookers:

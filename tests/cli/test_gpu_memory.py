@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from support import child
 
 pytest.importorskip("pynvml", reason="needs nvidia-ml-py")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-import pytest
-
 import private_dev
+import pytest
 
 reason = private_dev.why_not()
 pytestmark = pytest.mark.skipif(reason is not None, reason=str(reason))
