@@ -22,8 +22,8 @@ from .errors import (
     WorkerNotCleanError,
     WrongDeviceError,
 )
-from .events import Event, Events
-from .status import Status
+from .event_log import Event, Events
+from .process_status import Status
 from .worker import WorkerReport
 
 TYPE_CHECKING = False
