@@ -82,6 +82,7 @@ def source(frame: Frame) -> str:
         text = linecache.getline(frame.file, frame.line).strip()
     except Exception:  # a module's own loader is asked for its source: anything may come
         return ""
+    text = text.removeprefix("return ")
     return text if len(text) <= _LONGEST_SOURCE and text.isprintable() else ""
 
 
