@@ -104,10 +104,14 @@ def current_policy() -> int:
 
 def push_allowed(reason: str) -> None:
     _thread.allowed = (*_thread.allowed, reason)
+    if native is not None:
+        native.enter_allowed()
 
 
 def pop_allowed() -> None:
     _thread.allowed = _thread.allowed[:-1]
+    if native is not None:
+        native.leave_allowed()
 
 
 def read_status() -> Status:
@@ -179,7 +183,7 @@ def _before_fork(event: str) -> None:
 def _judge(module: ModuleType, site: ForkSite) -> tuple[Decision, str]:
     state = module.state()
     unsafe = state["driver"] == evidence.UP or state["inherited"] == evidence.YES
-    chosen = decision.decide(state["policy"], unsafe, bool(_thread.allowed), site)
+    chosen = decision.decide(state["policy"], unsafe, module.allowed_forks() > 0, site)
     return chosen, waking.woken_line(module) if chosen.action != decision.PASS else ""
 
 
@@ -245,8 +249,7 @@ def _tell(text: str) -> None:
 
 
 def _after_fork_in_child() -> None:
-    """After every fork, in the child's only thread."""
-    _thread.allowed = ()  # an intention of the parent's, not of whatever this child forks
+    """After the fork of an inherited child that has torch, in its only thread."""
     if native is None:
         return
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import codes, event_log, guard, report, state, waking
+from . import codes, event_log, guard, state, waking
 from .errors import (
     DriverUnavailableError,
     ForkServerNotCleanError,
@@ -104,8 +104,8 @@ def _refuse_inherited(native: ModuleType, expect: str, inherited: bool | None) -
         return
     forked, woken, advice, use = native.own_site()
     woken = woken or waking.woken_line(native)
-    forked = report.readable(forked) or "unknown: before cuda_fork_guard was loaded"
-    told = f"\n  forked:  {forked}\n  woken:   {report.readable(woken)}"
+    forked = forked or "unknown: before cuda_fork_guard was loaded"
+    told = f"\n  forked:  {forked}\n  woken:   {woken}"
     if use == USE_FORKSERVER:
         raise ForkServerNotCleanError(
             "[CFG302] this worker was forked by a forkserver in which CUDA is up: CUDA can't work in it." + told +

@@ -2,6 +2,7 @@
 // os.fork, in ordinary context, with the GIL. It sees every audited event of the process, for good (a hook can't be
 // removed), so everything else leaves it within a few instructions.
 #include "bind/bindings.hpp"
+#include "bind/known_sites.hpp"
 #include "core/atfork.hpp"
 #include "core/fork_intent.hpp"
 #include "core/fork_state.hpp"
@@ -20,7 +21,7 @@ bool hook_added = false;       // once per process, whatever is imported again
 bool child_hook_added = false; // likewise
 std::atomic<bool> probe_seen{false};
 PyObject* on_fork = nullptr;  // called before an unsafe or doubtful fork; strong, main interpreter's
-PyObject* on_child = nullptr; // called in every forked child; likewise
+PyObject* on_child = nullptr; // called in an inherited child that has torch; likewise
 
 CFG_TLS bool tls_deciding = false;               // a fork made while deciding (a showwarning that forks) passes
 CFG_TLS bool tls_subprocess_seen = false;        // the last event of this thread was subprocess.Popen
@@ -87,6 +88,12 @@ int before_fork(const char* event) noexcept {
     if (on_fork == nullptr) {
         return 0;
     }
+    // Under `watch` nothing is said before a fork, so nothing is lost where the judgement is already known.
+    const bool silent = policy == static_cast<int>(Policy::watch) && tls_allowed_forks == 0;
+    if (silent && recall_site(PyEval_GetFrame())) {
+        tls_fork_frame = PyEval_GetFrame();
+        return 0;
+    }
     PyObject* callback = on_fork;
     Py_INCREF(callback);
     tls_deciding = true;
@@ -98,6 +105,9 @@ int before_fork(const char* event) noexcept {
         return -1;
     }
     Py_DECREF(result);
+    if (silent) {
+        remember_site();
+    }
     tls_fork_frame = PyEval_GetFrame();
     return 0;
 }
@@ -125,8 +135,16 @@ int audit(const char* event, PyObject*, void*) noexcept {
     return 0;
 }
 
-PyObject* after_in_child(PyObject*, PyObject*) noexcept {
-    if (on_child != nullptr && in_main_interpreter() && !finalizing()) {
+// The child writes to as few pages as can be: each costs a copy. Python is asked only where torch is there to be asked.
+void set_up_child() noexcept {
+    const ForkState& state = fork_state();
+    if (state.inherited.load() != static_cast<int>(Inherited::yes) || state.tripwire.load() == 0 ||
+        state.policy.load() == static_cast<int>(Policy::off)) {
+        return;
+    }
+    watch_collections();
+    PyObject* modules = PyImport_GetModuleDict();
+    if (on_child != nullptr && PyDict_GetItemString(modules, "torch.cuda") != nullptr) {
         PyObject* callback = on_child;
         Py_INCREF(callback);
         PyObject* result = PyObject_CallFunction(callback, nullptr);
@@ -136,6 +154,12 @@ PyObject* after_in_child(PyObject*, PyObject*) noexcept {
             PyErr_Clear();
         }
         Py_XDECREF(result);
+    }
+}
+
+PyObject* after_in_child(PyObject*, PyObject*) noexcept {
+    if (in_main_interpreter() && !finalizing()) {
+        set_up_child();
     }
     Py_RETURN_NONE;
 }

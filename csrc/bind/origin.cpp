@@ -122,7 +122,29 @@ std::string listen_to(const py::str& file) {
     return "";
 }
 
+PyObject* on_collection(PyObject*, PyObject* arguments) noexcept {
+    // ("start" or "stop", a dict)
+    PyObject* const phase =
+        PyTuple_Check(arguments) && PyTuple_GET_SIZE(arguments) > 0 ? PyTuple_GET_ITEM(arguments, 0) : nullptr;
+    set_collecting(phase != nullptr && PyUnicode_Check(phase) && PyUnicode_CompareWithASCIIString(phase, "start") == 0);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef on_collection_method = {"cuda_fork_guard_on_collection", on_collection, METH_VARARGS, nullptr};
+
 } // namespace
+
+void watch_collections() noexcept {
+    static bool watching = false; // inherited by children together with the list it stands in
+    PyObject* const callbacks = PyDict_GetItemString(PyModule_GetDict(PyImport_AddModule("gc")), "callbacks");
+    if (watching || callbacks == nullptr || !PyList_Check(callbacks)) {
+        return;
+    }
+    PyObject* const function = PyCFunction_New(&on_collection_method, nullptr);
+    watching = function != nullptr && PyList_Append(callbacks, function) == 0;
+    Py_XDECREF(function);
+    PyErr_Clear();
+}
 
 void complete_own_origin(bool driver_is_up) noexcept {
     Origin* const own = own_origin();
@@ -156,17 +178,17 @@ void add_origin(py::module_& module) {
             listen(nullptr);
         }
     });
+    module.def("capture_next_origin", [] { capture_next_origin(); });
     module.def("origin", origin_tuple);
     // The stack of the calling thread, as in origin(); None if there is no memory for it.
     module.def("python_stack", []() -> py::object {
         const auto stack = walked_now();
         return stack == nullptr ? py::object(py::none()) : py::object(stack_tuple(*stack));
     });
-    module.def("touch_by_refusal", [](const py::str& used) { touch_by_refusal(bytes_of(used).c_str()); }, py::arg("used"));
+    module.def(
+        "touch_by_refusal", [](const py::str& used) { touch_by_refusal(bytes_of(used).c_str()); }, py::arg("used"));
     module.def("note_stderr", [] { note_stderr(); });
-    // For gc.callbacks.
-    module.def("on_collection",
-               [](std::string_view phase, const py::handle&) { set_collecting(phase == "start"); });
+    module.def("watch_collections", [] { watch_collections(); });
 }
 
 } // namespace cfg::bind

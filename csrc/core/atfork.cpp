@@ -72,6 +72,7 @@ void in_child() {
     }
     tls_subprocess = false;
     tls_inside_cuinit = false;
+    tls_allowed_forks = 0;
     if (inherited == Inherited::yes && own_fork_use() != ForkUse::exec && state.tripwire.load() != 0 &&
         state.policy.load() != static_cast<int>(Policy::off)) {
         note_stderr();

@@ -74,13 +74,17 @@ void on_cuinit() noexcept {
     int down = static_cast<int>(DriverKnown::down);
     state.driver.compare_exchange_strong(down, static_cast<int>(DriverKnown::tried));
     tls_inside_cuinit = true;
-    if (state.inherited.load() == static_cast<int>(Inherited::yes)) {
+    if (state.inherited.load() == static_cast<int>(Inherited::yes) || state.cpu_only.load() != 0) {
         touch_by_driver_call("cuInit");
     } else if (claim()) {
         capture(call);
     }
     pthread_setcancelstate(cancel_state, nullptr);
     errno = saved_errno;
+}
+
+void capture_next_origin() noexcept {
+    claimed_by.store(0);
 }
 
 Origin* own_origin() noexcept {

@@ -32,6 +32,9 @@ Origin& origin() noexcept;
 // What the hook library calls on every cuInit. Counts the call; in an inherited process it is a touch (touch.hpp).
 void on_cuinit() noexcept;
 
+// The next cuInit is captured too, although an earlier one of this process (that failed) already was.
+void capture_next_origin() noexcept;
+
 // The origin if it is this thread's own in this process, else null: what the hook could not ask inside cuInit is asked
 // later, by the one writer that remains.
 Origin* own_origin() noexcept;
