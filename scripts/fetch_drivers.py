@@ -222,7 +222,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"no driver could be fetched: {error}", file=sys.stderr)
     have = [major for major in majors if cached(major, options.cache)]
     lost = [major for major in majors if major not in have]
-    print(f"drivers in {options.cache}: {' '.join(have) or 'none'}{'; not to be had: ' + ' '.join(lost) if lost else ''}")
+    print(
+        f"drivers in {options.cache}: {' '.join(have) or 'none'}{'; not to be had: ' + ' '.join(lost) if lost else ''}"
+    )
     return 0 if len(have) >= min(ENOUGH, len(majors)) else 1
 
 
