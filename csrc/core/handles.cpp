@@ -30,6 +30,7 @@ struct Look {
     HandleVisitor visitor;
     void* data;
     DeviceFolder folder;
+    int descriptors; // kDescriptors itself, opened: a path from there is shorter; -1 if it can't be opened
 };
 
 void look_at(int descriptor, const Look& look) noexcept {
@@ -37,9 +38,13 @@ void look_at(int descriptor, const Look& look) noexcept {
         return;
     }
     char link[64];
-    Text(link, sizeof link).put(kDescriptors).put("/").decimal(descriptor);
+    Text text(link, sizeof link);
+    if (look.descriptors < 0) {
+        text.put(kDescriptors).put("/");
+    }
+    text.decimal(descriptor);
     char target[256];
-    const ssize_t length = readlink(link, target, sizeof target - 1);
+    const ssize_t length = readlinkat(look.descriptors, link, target, sizeof target - 1);
     if (length > 0) {
         target[length] = '\0';
         if (is_cuda_device(target)) {
@@ -100,8 +105,8 @@ bool is_cuda_device(const char* path) noexcept {
 }
 
 int visit_device_handles(HandleVisitor visitor, void* data) noexcept {
-    Look look{visitor, data, device_folder()};
-    const int error = visit_numbers(kDescriptors, look_at_number, &look);
+    Look look{visitor, data, device_folder(), -1};
+    const int error = visit_numbers(kDescriptors, look_at_number, &look, &look.descriptors);
     return error == EMFILE || error == ENFILE ? visit_by_number(look) : error;
 }
 
