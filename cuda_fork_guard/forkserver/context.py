@@ -1,0 +1,171 @@
+"""The context that the user holds, its Process, and the Popen that starts a worker and hears its verdict."""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import os
+from multiprocessing import connection, context, forkserver, popen_forkserver, reduction, util
+
+from ..errors import StartMethodError
+from . import notice, preparation, server, verdict
+from .worker import StartCheck
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+_UNKNOWN_EXIT_CODE = 255  # CPython's own answer where the server that would know is gone
+_REAPED_WITHIN = 1.0  # seconds that a living server may take from a worker's end to its exit code
+
+
+class Popen(popen_forkserver.Popen):  # type: ignore[misc]  # not in typeshed
+    """Starts one worker, and returns when it is verified; its refusal is raised here, in whoever called ``start()``."""
+
+    returncode: int | None
+    sentinel: int
+
+    def _launch(self, process_obj: Process) -> None:
+        verdict_r, verdict_w = os.pipe()
+        try:
+            try:
+                self._status, data_w, payload = self._request(process_obj, verdict_w)
+            finally:
+                os.close(verdict_w)
+            # A copy of the data pipe's write end, open as long as this process lives: the worker's parent sentinel.
+            parent_w = os.dup(data_w)
+            self.finalizer = util.Finalize(self, util.close_fds, (parent_w, self._status))
+            _write(data_w, payload)
+            self.pid = verdict.read(verdict_r, crashed=_crashed)
+            self.sentinel = self._watch(parent_w)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            os.close(verdict_r)
+
+    def _request(self, process_obj: Process, verdict_w: int) -> tuple[int, int, memoryview]:
+        source, preload = server.current(), process_obj._guard_preload
+        source.prepare(preload)
+        prepared = preparation.data(process_obj._name)  # type: ignore[attr-defined]
+        buffer = io.BytesIO()
+        context.set_spawning_popen(self)  # type: ignore[attr-defined]
+        try:
+            prepared["cuda_fork_guard"] = StartCheck(
+                descriptor=reduction.DupFd(verdict_w),
+                lent=source.lent(),
+                is_default=_take_default(prepared),
+                refuse=not notice.in_pool_supervisor(),
+            )
+            reduction.dump(prepared, buffer)
+            reduction.dump(process_obj, buffer)
+        finally:
+            context.set_spawning_popen(None)  # type: ignore[attr-defined]
+        status_r, data_w = source.connect(self._fds, preload)
+        return status_r, data_w, buffer.getbuffer()
+
+    def _watch(self, parent_w: int) -> int:
+        """A descriptor that is ready when the worker has ended: its own where the kernel has such (Linux 5.3), so that
+        the end of the server is not taken for the end of its workers."""
+        try:
+            forkserver.read_signed(self._status)  # its pid, which the verdict has named already
+            own = os.pidfd_open(self.pid)
+        except (EOFError, OSError):
+            return self._status
+        assert self.finalizer is not None
+        self.finalizer.cancel()
+        self.finalizer = util.Finalize(self, util.close_fds, (parent_w, self._status, own))
+        return own
+
+    def poll(self, flag: int = os.WNOHANG) -> int | None:
+        if self.returncode is None:
+            blocking = flag != os.WNOHANG
+            if not connection.wait([self.sentinel], None if blocking else 0):
+                return None
+            if not connection.wait([self._status], None if blocking else _REAPED_WITHIN):
+                return None
+            try:
+                self.returncode = forkserver.read_signed(self._status)
+            except (EOFError, OSError):
+                self.returncode = _UNKNOWN_EXIT_CODE
+        return self.returncode
+
+    def close(self) -> None:
+        # Also after a start that failed, where CPython would leave it to the garbage collector.
+        if self.finalizer is not None:
+            self.finalizer()
+
+
+class Process(context.ForkServerProcess):
+    """A worker of the proved forkserver. Each context has a subclass that knows its preload."""
+
+    _guard_preload: tuple[str, ...] = ()
+
+    @staticmethod
+    def _Popen(process_obj: Process) -> Popen:  # type: ignore[override]
+        return Popen(process_obj)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if "_guard_preload" in type(self).__dict__:  # one made below: it has no name to be pickled by
+            return copyreg.__newobj__, (Process,), self.__dict__  # type: ignore[attr-defined]
+        return super().__reduce_ex__(protocol)
+
+
+class ProvedForkServerContext(context.ForkServerContext):
+    """CPython's forkserver context, with a server that is proved free of CUDA before it makes its first worker."""
+
+    Process: type[Process]  # type: ignore[assignment]
+
+    def __init__(self, preload: tuple[str, ...]) -> None:
+        self.preload = preload
+        self.Process = type("Process", (Process,), {"_guard_preload": preload, "__module__": __name__})
+
+    def get_context(self, method: str | None = None) -> Any:
+        return self if method in (None, "forkserver") else super().get_context(method)
+
+    def set_forkserver_preload(self, module_names: Iterable[str]) -> None:
+        raise StartMethodError(
+            "[CFG301] this context's preload is fixed: name the modules in cuda_fork_guard.get_context(preload=…)"
+        )
+
+    def __reduce__(self) -> Any:
+        return context_for, (self.preload,)
+
+    def __repr__(self) -> str:
+        return f"<cuda_fork_guard context: forkserver, preload={self.preload!r}>"
+
+
+_contexts: dict[tuple[str, ...], ProvedForkServerContext] = {}
+
+
+def context_for(preload: tuple[str, ...]) -> ProvedForkServerContext:
+    """The one context with this preload.
+
+    :raises StartMethodError: the server already runs with another.
+    """
+    server.current().require(preload)
+    return _contexts.setdefault(preload, ProvedForkServerContext(preload))
+
+
+def _take_default(prepared: dict[str, Any]) -> bool:
+    """Is a context of ours this process's default? The worker then gets it too, and not CPython's own of that name."""
+    ours = isinstance(context._default_context._actual_context, ProvedForkServerContext)  # type: ignore[attr-defined]
+    if ours:
+        del prepared["start_method"]
+    return ours
+
+
+def _write(data_w: int, payload: memoryview) -> None:
+    try:
+        with open(data_w, "wb", closefd=True) as pipe:
+            pipe.write(payload)
+    except BrokenPipeError:
+        pass  # the worker refused, or is gone: its verdict says which
+
+
+def _crashed(_module: str | None) -> StartMethodError:
+    return StartMethodError(
+        "[CFG301] the worker ended before it was verified, and nothing of its target ran: it was killed, or the "
+        "forkserver was. Start it again: a server that is gone is launched anew"
+    )

@@ -1,0 +1,75 @@
+"""The server's side: import the guard, then the preloads, prove that CUDA is not up, hand over to CPython's own loop."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .. import install
+from ..errors import CudaForkGuardError, StartMethodError
+from . import proof, verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def main(arguments: dict[str, Any], options: dict[str, Any]) -> None:
+    """Never returns: serves until no process that could ask is left, or ends after a refusal."""
+    answer_to = arguments["verdict_w"]
+    try:
+        install(arguments["policy"])
+        _load(arguments["preload"], arguments["main"], answer_to)
+        proof.no_threads()
+    except CudaForkGuardError as error:
+        verdict.refuse(answer_to, error)
+        # Not sys.exit: a preload's threads or exit functions could keep a server alive that nobody can reach.
+        os._exit(1)
+    verdict.clean(answer_to)
+
+    from multiprocessing import forkserver
+
+    forkserver.main(arguments["listener_fd"], arguments["alive_r"], [], **options)
+
+
+def _load(preload: tuple[str, ...], main: dict[str, str], answer_to: int) -> None:
+    proof.no_cuda(None)  # site-packages' start-up files have run
+    for module in preload:
+        verdict.loading(answer_to, module)
+        try:
+            if module == "__main__":
+                _run_main(main)
+            else:
+                __import__(module)
+        except CudaForkGuardError:
+            raise
+        except BaseException as error:  # SystemExit too: a module that ends the server must not do it in silence
+            proof.no_cuda(module)
+            raise StartMethodError(_cannot_import(module, error)) from error
+        proof.no_cuda(module)
+
+
+def _run_main(main: dict[str, str]) -> None:
+    """What each worker would otherwise do by itself: the main script's module level, under the name ``__mp_main__``."""
+    from multiprocessing import process, spawn
+
+    current = process.current_process()
+    current._inheriting = True  # type: ignore[attr-defined]
+    try:
+        spawn.prepare(main)
+    finally:
+        del current._inheriting  # type: ignore[attr-defined]
+
+
+def _cannot_import(module: str, error: BaseException) -> str:
+    trace = error.__traceback__
+    place = ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if file != __file__ and not file.startswith("<frozen "):
+            place = f" at {file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return (
+        f"[CFG301] the preload {module!r} can't be imported in the forkserver: {type(error).__name__}: {error}{place}. "
+        f"No worker was started; the server's sys.path is this program's: {os.pathsep.join(sys.path)}"
+    )
