@@ -1,5 +1,5 @@
-// The one global state of this process with regard to fork and CUDA. Everything here is atomics in static storage: it can
-// be read and written inside fork handlers, is copied to a child by fork itself, and is never allocated or locked.
+// The one global state of this process with regard to fork and CUDA. Everything here is atomics in static storage: it
+// can be read and written inside fork handlers, is copied to a child by fork itself, and is never allocated or locked.
 #pragma once
 
 #include <atomic>

@@ -18,8 +18,8 @@ struct PythonStack {
     static constexpr int kMaxFrames = 192;
     static constexpr std::size_t kArena = 24 * 1024;
     int count = 0;
-    bool complete = false;     // false: the outer frames are not known
-    const char* reason = "";   // why frames are missing, static text; "" when they are not
+    bool complete = false;   // false: the outer frames are not known
+    const char* reason = ""; // why frames are missing, static text; "" when they are not
     std::size_t used = 0;
     PythonFrame frames[kMaxFrames];
     char arena[kArena];

@@ -1,0 +1,25 @@
+// What each file of the binding adds to the module. Functions only, no bound classes: the module can be initialised
+// again (import after removal from sys.modules, a legacy subinterpreter), and a class would be registered twice.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace cfg::bind {
+
+void add_state(pybind11::module_& module);
+void add_driver(pybind11::module_& module);
+void add_handles(pybind11::module_& module);
+void add_events(pybind11::module_& module);
+void add_fork(pybind11::module_& module);
+void add_audit_hook(pybind11::module_& module);
+
+// On the audit events of a thread that is, or was just, inside cuInit: learns how it ended. Needs the GIL.
+void settle_cuinit() noexcept;
+
+// Asks the driver, giving the GIL up only where the loader has to be asked too.
+struct Learned {
+    bool up;
+};
+Learned learn_driver() noexcept;
+
+} // namespace cfg::bind
