@@ -23,6 +23,7 @@ from .errors import (
     WrongDeviceError,
 )
 from .events import Event, Events
+from .start_method import get_context, set_start_method
 from .status import Status
 from .worker import WorkerReport
 
@@ -52,9 +53,11 @@ __all__ = [
     "allow_fork",
     "check_fork",
     "events",
+    "get_context",
     "install",
     "make_worker_init_fn",
     "policy",
+    "set_start_method",
     "status",
     "uninstall",
     "verify_worker",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import io
 import os
 from multiprocessing import connection, context, forkserver, popen_forkserver, reduction, util
@@ -108,8 +107,13 @@ class Process(context.ForkServerProcess):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if "_guard_preload" in type(self).__dict__:  # one made below: it has no name to be pickled by
-            return copyreg.__newobj__, (Process,), self.__dict__  # type: ignore[attr-defined]
+            return _new_process, (), self.__dict__
         return super().__reduce_ex__(protocol)
+
+
+def _new_process() -> Process:
+    """What a pickled one is rebuilt on, in the worker."""
+    return Process.__new__(Process)
 
 
 class ProvedForkServerContext(context.ForkServerContext):

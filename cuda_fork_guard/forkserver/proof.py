@@ -1,30 +1,85 @@
-"""What "clean" means for a server: CUDA was never called, no device is open, and no Python thread is running."""
+"""What "clean" means for a server: CUDA was never called, no GPU device is open, no Python thread is running."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 
-from .. import fork_site, paths, status
+from .. import guard, paths, status, waking
 from ..errors import ForkServerNotCleanError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
+    from ..status import Status
 
-_LEAVE_WITHIN = 0.5  # seconds that a thread which a preload started and let go may still take to end
+_LEAVE_WITHIN = 0.5  # seconds that a thread which a preload let go may still take to end
+_QUIET = ("absent", "loaded")
 
 
 def no_cuda(module: str | None) -> None:
-    """:raises ForkServerNotCleanError: ``module`` (None: the start of Python) called ``cuInit`` or opened a device."""
-    seen = status()
-    if seen.driver not in ("absent", "loaded"):
-        raise ForkServerNotCleanError(_woken(module, seen.driver, seen.origin))
+    """After the import of ``module`` (None: after Python's own start).
 
-
-def no_threads() -> None:
-    """Python threads only: a child of fork gets their locks without them. Native ones are not judged: every numpy has a
-    thread of OpenBLAS, every pyarrow one of jemalloc, and both survive a fork.
-
-    :raises ForkServerNotCleanError: a thread of a preload's is running.
+    :raises ForkServerNotCleanError: ``cuInit`` was called, failed calls included, or a GPU device is open.
     """
+    seen = status()
+    if not seen.supported:
+        return
+    if seen.driver not in _QUIET:
+        raise ForkServerNotCleanError(_text(module, f"woke CUDA (driver: {seen.driver or _why(seen)})", _woken()))
+    if seen.handles:
+        raise ForkServerNotCleanError(
+            _text(module, "left GPU devices open, which every worker would inherit", f"  open:    {', '.join(seen.handles)}")
+        )
+
+
+def no_threads(module: str | None) -> None:
+    """A forked child gets the locks of other threads without the threads that would release them. Python's threads only:
+    every numpy has a native one of OpenBLAS and every pyarrow one of jemalloc, and those libraries see to their forks.
+
+    :raises ForkServerNotCleanError: a thread is running.
+    """
+    end = time.monotonic() + _LEAVE_WITHIN
+    for thread in _others():
+        thread.join(max(0.0, end - time.monotonic()))
+    alive = [_described(thread) for thread in _others()]
+    if alive:
+        raise ForkServerNotCleanError(
+            _text(module, "left threads running, whose locks every worker would inherit", f"  threads: {'; '.join(alive)}")
+        )
+
+
+def _others() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+
+
+def _described(thread: threading.Thread) -> str:
+    """``Thread-1 (poll) at my/pkg.py:12 in poll``: its outermost line that is not the threading module's."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    place = ""
+    while frame is not None:
+        if not paths.is_stdlib(frame.f_code.co_filename):
+            place = f" at {paths.shown(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
+        frame = frame.f_back
+    return f"{thread.name}{place}"
+
+
+def _why(seen: Status) -> str:
+    return "; ".join(reason for reason in seen.reasons if reason.startswith("driver:")) or "unknown"
+
+
+def _woken() -> str:
+    return f"  woken:   {waking.woken_line(guard.native)}" if guard.native is not None else ""
+
+
+def _text(module: str | None, did: str, detail: str) -> str:
+    who = f"the preload {module!r}" if module else "Python's own start (a .pth file or sitecustomize)"
+    do = (
+        f"move that line from the import of {module!r} into a function that the workers call, or leave it out of preload"
+        if module
+        else "start the program without it, or use cuda_fork_guard.get_context('spawn')"
+    )
+    return (
+        f"[CFG302] the forkserver is not clean: {who} {did}. Every worker forked from it would be broken; none was "
+        f"started.\n{detail}\n  do:      {do}"
+    )

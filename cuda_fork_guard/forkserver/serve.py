@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from .. import install
 from ..errors import CudaForkGuardError, StartMethodError
@@ -20,7 +19,6 @@ def main(arguments: dict[str, Any], options: dict[str, Any]) -> None:
     try:
         install(arguments["policy"])
         _load(arguments["preload"], arguments["main"], answer_to)
-        proof.no_threads()
     except CudaForkGuardError as error:
         verdict.refuse(answer_to, error)
         # Not sys.exit: a preload's threads or exit functions could keep a server alive that nobody can reach.
@@ -33,7 +31,8 @@ def main(arguments: dict[str, Any], options: dict[str, Any]) -> None:
 
 
 def _load(preload: tuple[str, ...], main: dict[str, str], answer_to: int) -> None:
-    proof.no_cuda(None)  # site-packages' start-up files have run
+    proof.no_cuda(None)
+    proof.no_threads(None)
     for module in preload:
         verdict.loading(answer_to, module)
         try:
@@ -47,6 +46,7 @@ def _load(preload: tuple[str, ...], main: dict[str, str], answer_to: int) -> Non
             proof.no_cuda(module)
             raise StartMethodError(_cannot_import(module, error)) from error
         proof.no_cuda(module)
+        proof.no_threads(module)
 
 
 def _run_main(main: dict[str, str]) -> None:
@@ -71,5 +71,5 @@ def _cannot_import(module: str, error: BaseException) -> str:
         trace = trace.tb_next
     return (
         f"[CFG301] the preload {module!r} can't be imported in the forkserver: {type(error).__name__}: {error}{place}. "
-        f"No worker was started; the server's sys.path is this program's: {os.pathsep.join(sys.path)}"
+        "No worker was started. The server has this program's sys.path; leave out of preload what can't be imported"
     )
