@@ -22,9 +22,9 @@ from .errors import (
     WorkerNotCleanError,
     WrongDeviceError,
 )
-from .events import Event, Events
+from .event_log import Event, Events
+from .process_status import Status
 from .start_method import get_context, set_start_method
-from .status import Status
 from .worker import WorkerReport
 
 TYPE_CHECKING = False

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from . import guard
-from . import policy as policies
+from . import guard, policies
 
 
 class PolicyContext:

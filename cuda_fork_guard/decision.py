@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .fork_site import ForkSite
-from .policy import BLOCK, OFF, WARN
+from .policies import BLOCK, OFF, WARN
 from .values import Value
 
 # What the child of the fork is taken for: csrc/core/fork_intent.hpp's ForkUse.

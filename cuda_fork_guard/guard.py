@@ -6,12 +6,12 @@ import os
 import sys
 from _thread import _local
 
-from . import decision, events, evidence, fork_site, paths, policy, report, status, waking
+from . import decision, event_log, evidence, fork_site, paths, policies, process_status, report, waking
 from .decision import Decision
 from .errors import CudaForkGuardWarning, UnsafeForkError, UnsafeForkWarning
 from .fork_site import ForkSite
 from .forkers import PLAIN
-from .status import Status
+from .process_status import Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class _Guard:
     """What this process decided about itself. Everything about forks is the native module's."""
 
     installed = False
-    policy = policy.OFF  # where there is no native module to keep it
+    policy = policies.OFF  # where there is no native module to keep it
     handlers_error = 0
     ring = False
     forked_without_exec: bool | None = None
@@ -51,9 +51,9 @@ def install(policy_name: str | None, origin: bool | None, tripwire: bool | None)
     """See the package's ``install``."""
     number, complaint = _guard.policy, None
     if policy_name is not None:
-        number = policy.parse(policy_name)
+        number = policies.parse(policy_name)
     elif not _guard.installed:
-        number, complaint = policy.from_variable(os.environ.get(policy.VARIABLE))
+        number, complaint = policies.from_variable(os.environ.get(policies.VARIABLE))
     elif native is not None:
         number = native.policy()
     if native is not None:
@@ -85,7 +85,7 @@ def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | No
 
 def uninstall() -> None:
     """Back to no effect but the audit hook's own cost."""
-    set_policy(policy.OFF)
+    set_policy(policies.OFF)
     _guard.installed = False
     if native is not None and native.in_main_interpreter():
         native.set_tripwire_wanted(False)
@@ -113,11 +113,11 @@ def pop_allowed() -> None:
 def read_status() -> Status:
     """See the package's ``status``."""
     if native is None:
-        return status.unsupported(os.getpid(), _guard.policy, unsupported_reason)
+        return process_status.unsupported(os.getpid(), _guard.policy, unsupported_reason)
     found = current_evidence(native)
     origin, reason = waking.origin_of(native, found)
     names, why = _threads(native)
-    result = status.derive(found, origin=origin, origin_reason=reason, threads=names, threads_reason=why)
+    result = process_status.derive(found, origin=origin, origin_reason=reason, threads=names, threads_reason=why)
     return result if not _guard.trouble else result.with_reason(f"guard: {_guard.trouble}")
 
 
@@ -260,8 +260,8 @@ def record(kind: int, text: str) -> None:
         native.record(kind, text)
 
 
-def read_events() -> events.Events:
-    return events.read(native)
+def read_events() -> event_log.Events:
+    return event_log.read(native)
 
 
 def _outside_depth() -> int:

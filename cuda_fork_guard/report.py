@@ -6,8 +6,14 @@ from .fork_site import ForkSite
 
 
 def forked_line(site: ForkSite, pid: int) -> str:
-    """``train.py:41 in main  (torch DataLoader, from pid 4200)``"""
-    return f"{site.where()}  ({site.forker.name}, from pid {pid})"
+    """``train.py:41 in main (torch DataLoader, from pid 4200)``, with a tab before the detail: the touch report lines
+    the details up."""
+    return f"{site.where()}\t({site.forker.name}, from pid {pid})"
+
+
+def readable(line: str) -> str:
+    """A report line outside of a report."""
+    return line.replace("\t", "  ")
 
 
 def _body(site: ForkSite, woken: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import codes, events, guard, state, waking
+from . import codes, event_log, guard, report, state, waking
 from .errors import (
     DriverUnavailableError,
     ForkServerNotCleanError,
@@ -76,22 +76,19 @@ def verify(expect: str, device: int | None, release_handles: bool) -> WorkerRepo
     native = guard.native
     try:
         if native is None:
-            report = _verify_unsupported(expect)
+            found = _verify_unsupported(expect)
         elif expect == "clean":
-            report = _verify_clean(native)
+            found = _verify_clean(native)
         elif expect == "fresh":
             assert device is not None
-            report = _verify_fresh(native, device)
+            found = _verify_fresh(native, device)
         else:
-            report = _verify_cpu_only(native, release_handles)
-    except WorkerError as error:
-        guard.record(events.WORKER, f"{expect}: {str(error).splitlines()[0]}")
+            found = _verify_cpu_only(native, release_handles)
+    except (WorkerError, ForkServerNotCleanError) as error:
+        guard.record(event_log.WORKER, f"{expect}: {str(error).splitlines()[0]}")
         raise
-    except ForkServerNotCleanError as error:
-        guard.record(events.WORKER, f"{expect}: {str(error).splitlines()[0]}")
-        raise
-    guard.record(events.WORKER, f"{expect}: verified ({report.start_method or 'start method unknown'})")
-    return report
+    guard.record(event_log.WORKER, f"{expect}: verified ({found.start_method or 'start method unknown'})")
+    return found
 
 
 def _facts(native: ModuleType) -> tuple[Evidence, bool | None, str | None, list[str]]:
@@ -107,7 +104,8 @@ def _refuse_inherited(native: ModuleType, expect: str, inherited: bool | None) -
         return
     forked, woken, advice, use = native.own_site()
     woken = woken or waking.woken_line(native)
-    told = f"\n  forked:  {forked or 'unknown: before cuda_fork_guard was loaded'}\n  woken:   {woken}"
+    forked = report.readable(forked) or "unknown: before cuda_fork_guard was loaded"
+    told = f"\n  forked:  {forked}\n  woken:   {report.readable(woken)}"
     if use == USE_FORKSERVER:
         raise ForkServerNotCleanError(
             "[CFG302] this worker was forked by a forkserver in which CUDA is up: CUDA can't work in it." + told +

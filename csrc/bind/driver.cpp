@@ -93,7 +93,7 @@ void settle_cuinit() noexcept {
         return;
     }
     tls_inside_cuinit = false;
-    learn_driver();
+    complete_own_origin(learn_driver().up);
 }
 
 void add_driver(py::module_& module) {

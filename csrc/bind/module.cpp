@@ -8,4 +8,5 @@ PYBIND11_MODULE(_native, module, pybind11::mod_gil_used(), pybind11::multiple_in
     cfg::bind::add_events(module);
     cfg::bind::add_fork(module);
     cfg::bind::add_audit_hook(module);
+    cfg::bind::add_origin(module);
 }

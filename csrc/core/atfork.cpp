@@ -8,6 +8,7 @@
 #include "core/fork_state.hpp"
 #include "core/ring.hpp"
 #include "core/safe_output.hpp"
+#include "core/touch.hpp"
 #include "core/tripwire.hpp"
 
 namespace cfg {
@@ -73,6 +74,7 @@ void in_child() {
     tls_inside_cuinit = false;
     if (inherited == Inherited::yes && own_fork_use() != ForkUse::exec && state.tripwire.load() != 0 &&
         state.policy.load() != static_cast<int>(Policy::off)) {
+        note_stderr();
         tripwire::arm();
     }
     errno = saved;

@@ -13,6 +13,7 @@ enum class ForkUse : int {
     exec,        // the child replaces itself at once: not recorded, nothing armed
     allowed,     // inside allow_fork
     quiet,       // a touch in the child is recorded, never reported (Inductor's compile workers)
+    forkserver,  // a worker of a forkserver in which CUDA is up
 };
 
 struct ForkIntent {

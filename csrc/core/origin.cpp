@@ -45,6 +45,7 @@ void capture() noexcept {
     mine.pid = getpid();
     mine.tid = thread_id();
     mine.python_thread[0] = '\0';
+    mine.outcome.store(Origin::not_seen);
     if (prctl(PR_GET_NAME, mine.thread) != 0) {
         mine.thread[0] = '\0';
     }

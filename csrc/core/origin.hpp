@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <sys/types.h>
 
 #include "core/native_stack.hpp"
@@ -12,6 +11,7 @@ namespace cfg {
 
 struct Origin {
     enum Phase : int { none = 0, captured };
+    enum Outcome : int { not_seen = 0, driver_up, driver_down }; // right after that call returned
     std::atomic<int> phase;
     PythonStack python;
     NativeStack native;
@@ -20,6 +20,7 @@ struct Origin {
     pid_t pid;
     pid_t tid;
     double time;
+    std::atomic<int> outcome; // Outcome
 };
 
 // The newest one that is finished; phase `none` if there is none. Survives forks: in a child it is still the origin of

@@ -7,8 +7,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "core/fork_intent.hpp"
 #include "core/fork_state.hpp"
 #include "core/native_stack.hpp"
+#include "core/origin.hpp"
 #include "core/python_stack.hpp"
 #include "core/ring.hpp"
 #include "core/safe_output.hpp"
@@ -21,8 +23,6 @@ namespace {
 
 constexpr int kStderr = 2;
 
-ForkSite site = {"unknown: the fork was not seen", "unknown", ""};
-std::atomic<bool> reporting{true};
 std::atomic<bool> stderr_was_closed{false};
 std::atomic<pid_t> collecting_thread{0};
 // Generation + 1 of the process that has told of its touch: what a child inherits doesn't silence the child.
@@ -41,14 +41,33 @@ bool may_tell() noexcept {
     return told_by.exchange(mine) != mine;
 }
 
+// For a child of a native fork nobody could prepare the line.
+void put_woken(Text& woken) noexcept {
+    const Origin& first = origin();
+    if (first.phase.load(std::memory_order_acquire) != Origin::captured) {
+        woken.put("unknown");
+        return;
+    }
+    put_user_place(woken, first.python, kPlaceLimit);
+    woken.put("  (cuInit, pid ").decimal(first.pid).put(")");
+}
+
 void tell(const char* used) noexcept {
     const ForkState& state = fork_state();
-    const bool inherited = state.inherited.load() == static_cast<int>(Inherited::yes);
-    const std::size_t length = format_touch_report(report, TouchFacts{getpid(), inherited, used, &site});
+    const ForkSite& site = own_fork_site();
+    char buffer[ForkSite::kLine] = "";
+    TouchFacts facts{getpid(), state.inherited.load() == static_cast<int>(Inherited::yes), used, site.forked,
+                     site.woken, site.advice};
+    if (facts.inherited && facts.woken[0] == '\0') {
+        Text woken(buffer, sizeof buffer);
+        put_woken(woken);
+        facts.woken = buffer;
+    }
+    const std::size_t length = format_touch_report(report, facts);
     const bool exiting = state.exiting.load() != 0;
     // The record first: the process may die at any moment.
     ring_push(exiting ? EventKind::end : EventKind::touch, report, length - 1);
-    if (reporting.load() && !exiting && !stderr_was_closed.load()) {
+    if (own_fork_use() != ForkUse::quiet && !exiting && !stderr_was_closed.load()) {
         write_once(kStderr, report, length);
     }
 }
@@ -61,7 +80,7 @@ void put_used(Text& used, const char* function) noexcept {
             used.put(" (native: ").put(callers.names[0]).put(")");
         }
     }
-    used.put("\t(").put(function);
+    used.put("  (").put(function);
     if (collecting_thread.load() == thread_id()) {
         used.put(", during garbage collection");
     }
@@ -69,10 +88,6 @@ void put_used(Text& used, const char* function) noexcept {
 }
 
 } // namespace
-
-ForkSite& own_fork_site() noexcept {
-    return site;
-}
 
 void touch_by_driver_call(const char* function) noexcept {
     if (!may_tell()) {
@@ -101,10 +116,6 @@ void note_stderr() noexcept {
     const int saved_errno = errno;
     stderr_was_closed.store(fcntl(kStderr, F_GETFD) == -1 && errno == EBADF);
     errno = saved_errno;
-}
-
-void set_touch_reporting(bool wanted) noexcept {
-    reporting.store(wanted);
 }
 
 void set_collecting(bool collecting) noexcept {

@@ -16,15 +16,15 @@ struct Line {
     const char* label;
     const char* place;
     std::size_t place_length;
-    const char* detail; // "" for none
+    const char* detail; // from its parenthesis on; "" for none
 };
 
 Line split(const char* label, const char* text) noexcept {
-    const char* const tab = std::strchr(text, '\t');
-    if (tab == nullptr) {
+    const char* const detail = std::strstr(text, "  (");
+    if (detail == nullptr) {
         return Line{label, text, std::strlen(text), ""};
     }
-    return Line{label, text, static_cast<std::size_t>(tab - text), tab + 1};
+    return Line{label, text, static_cast<std::size_t>(detail - text), detail + 2};
 }
 
 // Characters, not bytes: what a terminal shows for most scripts.
@@ -52,8 +52,8 @@ void put_line(Text& report, const Line& line, std::size_t column) noexcept {
 } // namespace
 
 std::size_t format_touch_report(char (&report)[kReportSize], const TouchFacts& facts) noexcept {
-    const Line lines[] = {split("  used:    ", facts.used), split("  forked:  ", facts.site->forked),
-                          split("  woken:   ", facts.site->woken), split("  do:      ", facts.site->advice)};
+    const Line lines[] = {split("  used:    ", facts.used), split("  forked:  ", facts.forked),
+                          split("  woken:   ", facts.woken), split("  do:      ", facts.advice)};
     std::size_t column = 0;
     for (const Line& line : lines) {
         const std::size_t wide = line.detail[0] == '\0' ? 0 : width(line);

@@ -11,8 +11,10 @@ namespace cfg {
 struct TouchFacts {
     pid_t pid;
     bool inherited;   // else: a worker that was verified as cpu-only
-    const char* used; // place, and after a tab the detail, without the "  used:    " label
-    const ForkSite* site;
+    const char* used; // the lines' contents, without their labels; an empty one is left out
+    const char* forked;
+    const char* woken;
+    const char* advice;
 };
 
 constexpr std::size_t kReportSize = 4096; // one write of so many bytes is atomic on a pipe

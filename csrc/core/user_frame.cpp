@@ -15,16 +15,12 @@ struct Roots {
 Roots roots;
 
 void set_root(char (&root)[1024], const char* folder) noexcept {
-    root[0] = '\0';
-    if (folder != nullptr && std::strlen(folder) < sizeof root) {
-        std::strcpy(root, folder);
-    }
+    const std::size_t length = std::strlen(folder);
+    copy_text(root, sizeof root, folder, length < sizeof root ? length : 0);
 }
 
-// What follows the folder's name in a path below it, else null.
-const char* below(const char* path, const char* folder) noexcept {
-    const std::size_t length = std::strlen(folder);
-    return length > 0 && std::strncmp(path, folder, length) == 0 && path[length] == '/' ? path + length + 1 : nullptr;
+bool is_below(const char* path, const char (&root)[1024]) noexcept {
+    return root[0] != '\0' && std::strncmp(path, root, std::strlen(root)) == 0;
 }
 
 bool is_installed(const char* path) noexcept {
@@ -34,14 +30,14 @@ bool is_installed(const char* path) noexcept {
 enum class Owner : int { user, package, standard_library, guard };
 
 Owner owner_of(const char* path) noexcept {
-    if (below(path, roots.guard) != nullptr) {
+    if (is_below(path, roots.guard)) {
         return Owner::guard;
     }
     if (is_installed(path)) {
         return Owner::package; // many installations keep it below the standard library
     }
     const bool frozen = std::strncmp(path, "<frozen ", 8) == 0;
-    return frozen || below(path, roots.standard_library) != nullptr ? Owner::standard_library : Owner::user;
+    return frozen || is_below(path, roots.standard_library) ? Owner::standard_library : Owner::user;
 }
 
 // A path may hold line feeds or terminal sequences; a report is read on a terminal, line by line.
@@ -84,6 +80,16 @@ void put_head(Text& text, const char* string, std::size_t limit) noexcept {
     }
 }
 
+// Behind the current folder's name, if the file lies below that.
+const char* relative(const char* file) noexcept {
+    char folder[PATH_MAX];
+    if (file[0] != '/' || getcwd(folder, sizeof folder) == nullptr) {
+        return file;
+    }
+    const std::size_t length = std::strlen(folder);
+    return length > 1 && std::strncmp(file, folder, length) == 0 && file[length] == '/' ? file + length + 1 : file;
+}
+
 } // namespace
 
 void set_code_roots(const char* standard_library, const char* guard) noexcept {
@@ -105,11 +111,7 @@ const PythonFrame* user_frame(const PythonStack& stack) noexcept {
 }
 
 void put_place(Text& text, const PythonFrame& frame, std::size_t limit) noexcept {
-    char folder[PATH_MAX];
-    const char* file = frame.file;
-    if (file[0] == '/' && getcwd(folder, sizeof folder) != nullptr && below(file, folder) != nullptr) {
-        file = below(file, folder);
-    }
+    const char* const file = relative(frame.file);
     constexpr std::size_t kAround = 24; // ":line in " and the dots
     const std::size_t function_limit = limit / 3;
     const std::size_t function_length = std::strlen(frame.function);
@@ -118,10 +120,8 @@ void put_place(Text& text, const PythonFrame& frame, std::size_t limit) noexcept
     if (frame.line > 0) {
         text.put(":").decimal(frame.line);
     }
-    if (std::strcmp(frame.function, "<module>") != 0) {
-        text.put(" in ");
-        put_head(text, frame.function, function_limit);
-    }
+    text.put(" in ");
+    put_head(text, frame.function, function_limit);
 }
 
 void put_user_place(Text& text, const PythonStack& stack, std::size_t limit) noexcept {

@@ -10,8 +10,8 @@ namespace cfg {
 
 constexpr std::size_t kPlaceLimit = 400; // bytes of a place in a report: longer paths lose their beginning
 
-// Ordinary context, at install. Folders without a trailing slash; null or "" for none. What doesn't fit is left out:
-// then the standard library's frames count as the user's.
+// Ordinary context, at install. Folders with their trailing slash, "" for none. One that doesn't fit is left out: then
+// its frames count as the user's.
 void set_code_roots(const char* standard_library, const char* guard) noexcept;
 
 // The innermost frame outside the standard library, site-packages and the guard; if there is none, the innermost outside

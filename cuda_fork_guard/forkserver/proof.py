@@ -11,7 +11,7 @@ from ..errors import ForkServerNotCleanError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..status import Status
+    from ..process_status import Status
 
 _LEAVE_WITHIN = 0.5  # seconds that a thread which a preload let go may still take to end
 _QUIET = ("absent", "loaded")

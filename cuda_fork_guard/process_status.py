@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import state
-from .policy import POLICIES
+from .policies import POLICIES
 from .values import Value
 
 TYPE_CHECKING = False
