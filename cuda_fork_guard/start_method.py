@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from . import paths
+from . import guard, paths
 from .errors import StartMethodError
 
 TYPE_CHECKING = False
@@ -79,7 +79,6 @@ def set_start_method(method: str = AUTO, *, preload: Iterable[str] = ()) -> str:
     """
     global _set_here
     import multiprocessing
-    from multiprocessing import context as contexts
 
     wanted = get_context(method, preload=preload)
     name = str(wanted.get_start_method())
@@ -87,8 +86,12 @@ def set_start_method(method: str = AUTO, *, preload: Iterable[str] = ()) -> str:
     # CPython's own forkserver as the default is replaced by the proved one: same method, same kinds of locks and queues.
     if fixed is not None and fixed != name:
         raise StartMethodError(_already_fixed(method, name, fixed))
-    # The public function takes a name only; an object of ours has no name in CPython's table.
-    contexts._default_context._actual_context = wanted  # type: ignore[attr-defined]
+    if name == "forkserver" and _provable():
+        from .forkserver import cpython
+
+        cpython.set_default_context(wanted)
+    elif fixed is None:
+        multiprocessing.set_start_method(name)
     _set_here = (name, tuple(getattr(wanted, "preload", ())), _place_of_caller())
     return name
 
@@ -105,11 +108,7 @@ def defaults() -> dict[str, str | None]:
 
 
 def _provable() -> bool:
-    try:
-        from . import _native  # noqa: F401
-    except ImportError:
-        return False
-    return sys.platform.startswith("linux")
+    return guard.native is not None
 
 
 def _checked_preload(method: str, chosen: str, preload: Iterable[str]) -> tuple[str, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-from multiprocessing import connection, context, forkserver, popen_forkserver, reduction, util
+from multiprocessing import connection, context, popen_forkserver, reduction, util
 
 from ..errors import StartMethodError
-from . import notice, preparation, server, verdict
+from . import cpython, notice, server, verdict
 from .worker import StartCheck
 
 TYPE_CHECKING = False
@@ -19,9 +19,10 @@ _UNKNOWN_EXIT_CODE = 255  # CPython's own answer where the server that would kno
 _REAPED_WITHIN = 1.0  # seconds that a living server may take from a worker's end to its exit code
 
 
-class Popen(popen_forkserver.Popen):  # type: ignore[misc]  # not in typeshed
+class Popen(popen_forkserver.Popen):
     """Starts one worker, and returns when it is verified; its refusal is raised here, in whoever called ``start()``."""
 
+    _fds: list[int]
     returncode: int | None
     sentinel: int
 
@@ -34,7 +35,7 @@ class Popen(popen_forkserver.Popen):  # type: ignore[misc]  # not in typeshed
                 os.close(verdict_w)
             # A copy of the data pipe's write end, open as long as this process lives: the worker's parent sentinel.
             parent_w = os.dup(data_w)
-            self.finalizer = util.Finalize(self, util.close_fds, (parent_w, self._status))
+            self.finalizer = util.Finalize(self, _close_all, (parent_w, self._status))
             _write(data_w, payload)
             self.pid = verdict.read(verdict_r, crashed=_crashed)
             self.sentinel = self._watch(parent_w)
@@ -47,9 +48,9 @@ class Popen(popen_forkserver.Popen):  # type: ignore[misc]  # not in typeshed
     def _request(self, process_obj: Process, verdict_w: int) -> tuple[int, int, memoryview]:
         source, preload = server.current(), process_obj._guard_preload
         source.prepare(preload)
-        prepared = preparation.data(process_obj._name)  # type: ignore[attr-defined]
+        prepared = cpython.preparation_data(process_obj.name)
         buffer = io.BytesIO()
-        context.set_spawning_popen(self)  # type: ignore[attr-defined]
+        cpython.set_spawning_popen(self)
         try:
             prepared["cuda_fork_guard"] = StartCheck(
                 descriptor=reduction.DupFd(verdict_w),
@@ -60,7 +61,7 @@ class Popen(popen_forkserver.Popen):  # type: ignore[misc]  # not in typeshed
             reduction.dump(prepared, buffer)
             reduction.dump(process_obj, buffer)
         finally:
-            context.set_spawning_popen(None)  # type: ignore[attr-defined]
+            cpython.set_spawning_popen(None)
         status_r, data_w = source.connect(self._fds, preload)
         return status_r, data_w, buffer.getbuffer()
 
@@ -68,13 +69,13 @@ class Popen(popen_forkserver.Popen):  # type: ignore[misc]  # not in typeshed
         """A descriptor that is ready when the worker has ended: its own where the kernel has such (Linux 5.3), so that
         the end of the server is not taken for the end of its workers."""
         try:
-            forkserver.read_signed(self._status)  # its pid, which the verdict has named already
+            cpython.read_signed(self._status)  # its pid, which the verdict has named already
             own = os.pidfd_open(self.pid)
         except (EOFError, OSError):
             return self._status
         assert self.finalizer is not None
         self.finalizer.cancel()
-        self.finalizer = util.Finalize(self, util.close_fds, (parent_w, self._status, own))
+        self.finalizer = util.Finalize(self, _close_all, (parent_w, self._status, own))
         return own
 
     def poll(self, flag: int = os.WNOHANG) -> int | None:
@@ -85,7 +86,7 @@ class Popen(popen_forkserver.Popen):  # type: ignore[misc]  # not in typeshed
             if not connection.wait([self._status], None if blocking else _REAPED_WITHIN):
                 return None
             try:
-                self.returncode = forkserver.read_signed(self._status)
+                self.returncode = cpython.read_signed(self._status)
             except (EOFError, OSError):
                 self.returncode = _UNKNOWN_EXIT_CODE
         return self.returncode
@@ -119,11 +120,11 @@ def _new_process() -> Process:
 class ProvedForkServerContext(context.ForkServerContext):
     """CPython's forkserver context, with a server that is proved free of CUDA before it makes its first worker."""
 
-    Process: type[Process]  # type: ignore[assignment]
-
     def __init__(self, preload: tuple[str, ...]) -> None:
         self.preload = preload
-        self.Process = type("Process", (Process,), {"_guard_preload": preload, "__module__": __name__})
+        # A class, as in CPython's own contexts: programs derive from ctx.Process.
+        made = type("Process", (Process,), {"_guard_preload": preload, "__module__": __name__})
+        self.Process = made  # type: ignore[misc]
 
     def get_context(self, method: str | None = None) -> Any:
         return self if method in (None, "forkserver") else super().get_context(method)
@@ -154,10 +155,15 @@ def context_for(preload: tuple[str, ...]) -> ProvedForkServerContext:
 
 def _take_default(prepared: dict[str, Any]) -> bool:
     """Is a context of ours this process's default? The worker then gets it too, and not CPython's own of that name."""
-    ours = isinstance(context._default_context._actual_context, ProvedForkServerContext)  # type: ignore[attr-defined]
+    ours = isinstance(cpython.default_context(), ProvedForkServerContext)
     if ours:
         del prepared["start_method"]
     return ours
+
+
+def _close_all(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _write(data_w: int, payload: memoryview) -> None:

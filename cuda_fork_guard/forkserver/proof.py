@@ -9,12 +9,8 @@ import time
 from .. import guard, paths, status, waking
 from ..errors import ForkServerNotCleanError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..process_status import Status
-
 _LEAVE_WITHIN = 0.5  # seconds that a thread which a preload let go may still take to end
-_QUIET = ("absent", "loaded")
+_WOKEN = ("tried", "initialized", "active", "inherited")
 
 
 def no_cuda(module: str | None) -> None:
@@ -23,13 +19,16 @@ def no_cuda(module: str | None) -> None:
     :raises ForkServerNotCleanError: ``cuInit`` was called, failed calls included, or a GPU device is open.
     """
     seen = status()
-    if not seen.supported:
-        return
-    if seen.driver not in _QUIET:
-        raise ForkServerNotCleanError(_text(module, f"woke CUDA (driver: {seen.driver or _why(seen)})", _woken()))
+    # An unknown alone is no evidence: with another tool's library in CUDA_INJECTION64_PATH a cuInit that failed is not seen.
+    if seen.driver in _WOKEN or seen.fork_is_safe is False:
+        raise ForkServerNotCleanError(_text(module, f"woke CUDA (driver: {seen.driver or 'up'})", _woken()))
     if seen.handles:
         raise ForkServerNotCleanError(
-            _text(module, "left GPU devices open, which every worker would inherit", f"  open:    {', '.join(seen.handles)}")
+            _text(
+                module,
+                "left GPU devices open, which every worker would inherit",
+                f"  open:    {', '.join(seen.handles)}",
+            )
         )
 
 
@@ -45,7 +44,9 @@ def no_threads(module: str | None) -> None:
     alive = [_described(thread) for thread in _others()]
     if alive:
         raise ForkServerNotCleanError(
-            _text(module, "left threads running, whose locks every worker would inherit", f"  threads: {'; '.join(alive)}")
+            _text(
+                module, "left threads running, whose locks every worker would inherit", f"  threads: {'; '.join(alive)}"
+            )
         )
 
 
@@ -62,10 +63,6 @@ def _described(thread: threading.Thread) -> str:
             place = f" at {paths.shown(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
         frame = frame.f_back
     return f"{thread.name}{place}"
-
-
-def _why(seen: Status) -> str:
-    return "; ".join(reason for reason in seen.reasons if reason.startswith("driver:")) or "unknown"
 
 
 def _woken() -> str:

@@ -24,10 +24,9 @@ def main(arguments: dict[str, Any], options: dict[str, Any]) -> None:
         # Not sys.exit: a preload's threads or exit functions could keep a server alive that nobody can reach.
         os._exit(1)
     verdict.clean(answer_to)
+    from . import cpython
 
-    from multiprocessing import forkserver
-
-    forkserver.main(arguments["listener_fd"], arguments["alive_r"], [], **options)
+    cpython.serve(arguments["listener_fd"], arguments["alive_r"], options)
 
 
 def _load(preload: tuple[str, ...], main: dict[str, str], answer_to: int) -> None:
@@ -37,7 +36,9 @@ def _load(preload: tuple[str, ...], main: dict[str, str], answer_to: int) -> Non
         verdict.loading(answer_to, module)
         try:
             if module == "__main__":
-                _run_main(main)
+                from . import cpython
+
+                cpython.run_main_module(main)
             else:
                 __import__(module)
         except CudaForkGuardError:
@@ -47,18 +48,6 @@ def _load(preload: tuple[str, ...], main: dict[str, str], answer_to: int) -> Non
             raise StartMethodError(_cannot_import(module, error)) from error
         proof.no_cuda(module)
         proof.no_threads(module)
-
-
-def _run_main(main: dict[str, str]) -> None:
-    """What each worker would otherwise do by itself: the main script's module level, under the name ``__mp_main__``."""
-    from multiprocessing import process, spawn
-
-    current = process.current_process()
-    current._inheriting = True  # type: ignore[attr-defined]
-    try:
-        spawn.prepare(main)
-    finally:
-        del current._inheriting  # type: ignore[attr-defined]
 
 
 def _cannot_import(module: str, error: BaseException) -> str:

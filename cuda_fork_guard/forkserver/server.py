@@ -11,14 +11,11 @@ import signal
 import socket
 import sys
 import threading
-from multiprocessing import connection, forkserver, process, resource_tracker, spawn, util
+from multiprocessing import forkserver, resource_tracker
 
+from .. import status
 from ..errors import StartMethodError
-from . import notice, preparation, verdict
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from . import cpython, notice, verdict
 
 _AUTHKEY_LENGTH = 32  # CPython's own: one write carries it
 
@@ -28,8 +25,14 @@ _COMMAND = (
 )
 
 
-class ProvedServer(forkserver.ForkServer):  # type: ignore[misc]  # typeshed does not name its private parts
+class ProvedServer(forkserver.ForkServer):
     """The server as one process sees it: launched by it, or borrowed from the process that launched it."""
+
+    # CPython's own, which connect_to_new_process reads.
+    _forkserver_address: bytes | None
+    _forkserver_alive_fd: int | None
+    _forkserver_pid: int | None
+    _lock: threading.Lock
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +102,7 @@ class ProvedServer(forkserver.ForkServer):  # type: ignore[misc]  # typeshed doe
             if not self.running():
                 self._launch()
 
-    def lent(self) -> tuple[Any, bytes | None, tuple[str, ...]]:
+    def lent(self) -> tuple[bytes | None, bytes | None, tuple[str, ...]]:
         """What a worker needs to :func:`borrow` it."""
         return self._forkserver_address, self._forkserver_authkey, self.preload
 
@@ -107,17 +110,15 @@ class ProvedServer(forkserver.ForkServer):  # type: ignore[misc]  # typeshed doe
         options: dict[str, int] = {}
         authkey = None
         with socket.socket(socket.AF_UNIX) as listener:
-            address = connection.arbitrary_address("AF_UNIX")
-            listener.bind(address)
-            if not util.is_abstract_socket_namespace(address):
-                os.chmod(address, 0o600)
+            listener.bind("")  # Linux: a free name of no file, which vanishes with the server
             listener.listen()
+            address = listener.getsockname()
             # Every process that may ask for workers holds the write end: when all are gone the server ends.
             alive_r, alive_w = os.pipe()
             verdict_r, verdict_w = os.pipe()
             pass_on = [listener.fileno(), alive_r, verdict_w]
             try:
-                if "authkey_r" in (forkserver.main.__kwdefaults__ or {}):
+                if cpython.wants_authkey():
                     authkey = os.urandom(_AUTHKEY_LENGTH)
                     options["authkey_r"] = _pipe_holding(authkey)
                     pass_on.append(options["authkey_r"])
@@ -126,10 +127,11 @@ class ProvedServer(forkserver.ForkServer):  # type: ignore[misc]  # typeshed doe
                     "alive_r": alive_r,
                     "verdict_w": verdict_w,
                     "preload": self.preload,
-                    "main": preparation.main_module() if "__main__" in self.preload else {},
-                    "policy": preparation.policy(),
+                    "main": _main_module() if "__main__" in self.preload else {},
+                    "policy": status().policy,  # which may come from an argument that no other process sees
                 }
-                pid = _spawn(_COMMAND.format(sys_path=preparation.import_path(), arguments=arguments, options=options), pass_on)
+                command = _COMMAND.format(sys_path=_import_path(), arguments=arguments, options=options)
+                pid = cpython.spawn_python(command, [str(argument) for argument in sys.argv], pass_on)
             except BaseException:
                 os.close(alive_w)
                 os.close(verdict_r)
@@ -153,7 +155,10 @@ class ProvedServer(forkserver.ForkServer):  # type: ignore[misc]  # typeshed doe
     def _forget(self) -> None:
         if self._forkserver_alive_fd is not None:
             os.close(self._forkserver_alive_fd)
-        self._forkserver_address = self._forkserver_authkey = self._forkserver_alive_fd = self._forkserver_pid = None
+        self._forkserver_address = None
+        self._forkserver_authkey = None
+        self._forkserver_alive_fd = None
+        self._forkserver_pid = None
         self._borrowed = False
 
 
@@ -168,7 +173,7 @@ def current() -> ProvedServer:
     return _server
 
 
-def borrow(address: Any, authkey: bytes | None, alive_fd: int | None, preload: tuple[str, ...]) -> None:
+def borrow(address: bytes | None, authkey: bytes | None, alive_fd: int | None, preload: tuple[str, ...]) -> None:
     """Use a server that another process launched (``address`` is None: there was none yet)."""
     global _server
     _server = ProvedServer()
@@ -180,10 +185,13 @@ def borrow(address: Any, authkey: bytes | None, alive_fd: int | None, preload: t
         _server._borrowed = True
 
 
-def _spawn(command: str, pass_on: list[int]) -> int:
-    executable = spawn.get_executable()
-    arguments = [executable, *util._args_from_interpreter_flags(), "-c", command, *map(str, sys.argv)]
-    return util.spawnv_passfds(executable, arguments, pass_on)  # type: ignore[no-any-return]
+def _import_path() -> list[str]:
+    return [entry or cpython.original_folder() for entry in sys.path]
+
+
+def _main_module() -> dict[str, str]:
+    prepared = cpython.preparation_data("forkserver")
+    return {key: value for key, value in prepared.items() if key.startswith("init_main_from_")}
 
 
 def _pipe_holding(content: bytes) -> int:

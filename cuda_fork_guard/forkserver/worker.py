@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from multiprocessing import context, forkserver
 
 from .. import verify_worker
 from ..errors import CudaForkGuardError
-from . import server, verdict
+from . import cpython, server, verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ def begin(descriptor: Any, lent: tuple[Any, ...], is_default: bool, refuse: bool
         # In a pool's own thread nobody would hear it, and map() would wait for ever: the touch will be reported.
     verdict.clean(answer_to)
     address, authkey, preload = lent
-    server.borrow(address, authkey, forkserver._forkserver._forkserver_alive_fd, preload)  # type: ignore[attr-defined]
+    server.borrow(address, authkey, cpython.worker_alive_fd(), preload)
     if is_default:
         from .context import context_for
 
-        context._default_context._actual_context = context_for(preload)  # type: ignore[attr-defined]
+        cpython.set_default_context(context_for(preload))
