@@ -45,7 +45,7 @@ class Popen(popen_forkserver.Popen):
         finally:
             os.close(verdict_r)
 
-    def _request(self, process_obj: Process, verdict_w: int) -> tuple[int, int, memoryview]:
+    def _request(self, process_obj: Process, verdict_w: int) -> tuple[int, int, bytes]:
         source, preload = server.current(), process_obj._guard_preload
         source.prepare(preload)
         prepared = cpython.preparation_data(process_obj.name)
@@ -63,7 +63,7 @@ class Popen(popen_forkserver.Popen):
         finally:
             cpython.set_spawning_popen(None)
         status_r, data_w = source.connect(self._fds, preload)
-        return status_r, data_w, buffer.getbuffer()
+        return status_r, data_w, buffer.getvalue()
 
     def _watch(self, parent_w: int) -> int:
         """A descriptor that is ready when the worker has ended: its own where the kernel has such (Linux 5.3), so that
@@ -166,7 +166,7 @@ def _close_all(*descriptors: int) -> None:
         os.close(descriptor)
 
 
-def _write(data_w: int, payload: memoryview) -> None:
+def _write(data_w: int, payload: bytes) -> None:
     try:
         with open(data_w, "wb", closefd=True) as pipe:
             pipe.write(payload)
