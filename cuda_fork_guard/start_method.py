@@ -83,7 +83,7 @@ def set_start_method(method: str = AUTO, *, preload: Iterable[str] = ()) -> str:
     wanted = get_context(method, preload=preload)
     name = str(wanted.get_start_method())
     fixed = multiprocessing.get_start_method(allow_none=True)
-    # CPython's own forkserver as the default is replaced by the proved one: same method, same kinds of locks and queues.
+    # CPython's own forkserver as the default is replaced by the proved one: same method, same kinds of locks.
     if fixed is not None and fixed != name:
         raise StartMethodError(_already_fixed(method, name, fixed))
     if name == "forkserver" and _provable():
@@ -134,7 +134,10 @@ def _already_fixed(method: str, wanted: str, fixed: str) -> str:
             "at a place that Python does not record: multiprocessing.set_start_method, get_start_method() without "
             "allow_none=True, or the first Lock, Queue, Event, Pool or Process made without a context (tqdm makes one)"
         )
-    return f"[CFG301] the start method is already fixed to {fixed!r}, {asked} comes too late. It was fixed {where}; {_WAY_OUT}"
+    return (
+        f"[CFG301] the start method is already fixed to {fixed!r}, {asked} comes too late. It was fixed {where}; "
+        f"{_WAY_OUT}"
+    )
 
 
 def _place_of_caller() -> str:

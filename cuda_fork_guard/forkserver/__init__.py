@@ -9,7 +9,7 @@
     cpython.py  the private parts of multiprocessing that all this stands on
     verdict.py  how a refusal travels from one process to another with its type
 
-Built on CPython's own forkserver: its loop serves, its protocol carries the workers. The server is one of its own, so that
-nobody else's use of multiprocessing's single global server is changed by it. Imports multiprocessing: nothing outside
-start_method.py imports this package, and that only when called.
+Built on CPython's own forkserver: its loop serves, its protocol carries the workers. The server is one of its own, so
+that nobody else's use of multiprocessing's single global server is changed by it. Imports multiprocessing: nothing
+outside start_method.py imports this package, and that only when called.
 """

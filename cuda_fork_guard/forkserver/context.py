@@ -6,7 +6,8 @@ import io
 import os
 from multiprocessing import connection, context, popen_forkserver, reduction, util
 
-from ..errors import StartMethodError
+from cuda_fork_guard.errors import StartMethodError
+
 from . import cpython, notice, server, verdict
 from .worker import StartCheck
 

@@ -1,4 +1,4 @@
-"""The private parts of CPython's multiprocessing that the proved forkserver stands on, each named here and nowhere else.
+"""The private parts of CPython's multiprocessing under the proved forkserver, each named here and nowhere else.
 
 They have been the same from 3.10 to 3.14 (3.14 added ``authkey_r``); tests/start_methods holds them on each.
 """
@@ -60,7 +60,7 @@ def read_signed(descriptor: int) -> int:
 
 
 def run_main_module(prepared: dict[str, str]) -> None:
-    """The main script's module level under the name ``__mp_main__``, as each worker would otherwise run it by itself."""
+    """The main script's module level, as ``__mp_main__``: what each worker would otherwise run by itself."""
     current = _process.current_process()
     current._inheriting = True
     try:
@@ -70,7 +70,7 @@ def run_main_module(prepared: dict[str, str]) -> None:
 
 
 def preparation_data(name: str) -> dict[str, Any]:
-    """What a worker must know of the program. Before 3.14 CPython asks for the default start method, and so fixes it."""
+    """What a worker must know of the program. Before 3.14 CPython asks for the default method here, and so fixes it."""
     before = multiprocessing.get_start_method(allow_none=True)
     prepared: dict[str, Any] = _spawn.get_preparation_data(name)
     if before is None:

@@ -7,8 +7,8 @@ import signal
 import sys
 import warnings
 
-from .. import fork_site
-from ..errors import CudaForkGuardWarning
+from cuda_fork_guard import fork_site
+from cuda_fork_guard.errors import CudaForkGuardWarning
 
 
 def ending(status: int | None) -> str:
@@ -29,8 +29,8 @@ def server_died(pid: int, status: int | None) -> None:
     here = sys._getframe()
     user = fork_site.user_frame(here)
     text = (
-        f"the forkserver (pid {pid}) is gone ({ending(status)}). Workers it had made live on, with exit code 255 when they "
-        "end, since nobody is left to collect it; another server with the same preload is launched for the next ones"
+        f"the forkserver (pid {pid}) is gone ({ending(status)}). Workers it had made live on, with exit code 255 when "
+        "they end, since nobody is left to collect it; another server with the same preload makes the next ones"
     )
     try:
         warnings.warn_explicit(

@@ -6,8 +6,8 @@ import sys
 import threading
 import time
 
-from .. import guard, paths, status, waking
-from ..errors import ForkServerNotCleanError
+from cuda_fork_guard import guard, paths, status, waking
+from cuda_fork_guard.errors import ForkServerNotCleanError
 
 _LEAVE_WITHIN = 0.5  # seconds that a thread which a preload let go may still take to end
 _WOKEN = ("tried", "initialized", "active", "inherited")
@@ -19,7 +19,7 @@ def no_cuda(module: str | None) -> None:
     :raises ForkServerNotCleanError: ``cuInit`` was called, failed calls included, or a GPU device is open.
     """
     seen = status()
-    # An unknown alone is no evidence: with another tool's library in CUDA_INJECTION64_PATH a cuInit that failed is not seen.
+    # An unknown alone is no evidence: where another tool has CUDA_INJECTION64_PATH, a cuInit that failed is not seen.
     if seen.driver in _WOKEN or seen.fork_is_safe is False:
         raise ForkServerNotCleanError(_text(module, f"woke CUDA (driver: {seen.driver or 'up'})", _woken()))
     if seen.handles:
@@ -33,8 +33,8 @@ def no_cuda(module: str | None) -> None:
 
 
 def no_threads(module: str | None) -> None:
-    """A forked child gets the locks of other threads without the threads that would release them. Python's threads only:
-    every numpy has a native one of OpenBLAS and every pyarrow one of jemalloc, and those libraries see to their forks.
+    """A forked child gets the locks of other threads without the threads that would release them. Python's threads
+    only: every numpy has a native one of OpenBLAS, every pyarrow one of jemalloc, and those see to their forks.
 
     :raises ForkServerNotCleanError: a thread is running.
     """
@@ -72,7 +72,7 @@ def _woken() -> str:
 def _text(module: str | None, did: str, detail: str) -> str:
     who = f"the preload {module!r}" if module else "Python's own start (a .pth file or sitecustomize)"
     do = (
-        f"move that line from the import of {module!r} into a function that the workers call, or leave it out of preload"
+        f"move it from the import of {module!r} into a function that the workers call, or leave it out of preload"
         if module
         else "start the program without it, or use cuda_fork_guard.get_context('spawn')"
     )

@@ -1,11 +1,12 @@
-"""The server's side: import the guard, then the preloads, prove that CUDA is not up, hand over to CPython's own loop."""
+"""The server's side: import the guard, then the preloads, prove that CUDA is down, hand over to CPython's own loop."""
 
 from __future__ import annotations
 
 import os
 
-from .. import install
-from ..errors import CudaForkGuardError, StartMethodError
+from cuda_fork_guard import install
+from cuda_fork_guard.errors import CudaForkGuardError, StartMethodError
+
 from . import proof, verdict
 
 TYPE_CHECKING = False

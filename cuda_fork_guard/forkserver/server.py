@@ -1,7 +1,7 @@
 """The program's side of the proved forkserver: launch it, hear its verdict, connect to it.
 
-Derived from CPython's ``ForkServer`` for its protocol. Launching is done here, because CPython's way of preloading swallows
-a failed import, ignores the program's ``sys.path`` (before 3.13.8), and has no way to answer before the server serves.
+Derived from CPython's ``ForkServer`` for its protocol. Launching is done here, because CPython's way of preloading
+swallows a failed import, ignored the program's ``sys.path`` up to 3.13.0, and can't answer before the server serves.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import sys
 import threading
 from multiprocessing import forkserver, resource_tracker
 
-from .. import status
-from ..errors import StartMethodError
+from cuda_fork_guard import status
+from cuda_fork_guard.errors import StartMethodError
+
 from . import cpython, notice, verdict
 
 _AUTHKEY_LENGTH = 32  # CPython's own: one write carries it
@@ -50,8 +51,8 @@ class ProvedServer(forkserver.ForkServer):
         with self._start_lock:
             if preload and set(preload) != set(self.preload) and self.running():
                 raise StartMethodError(
-                    f"[CFG301] the forkserver of this program already runs with preload={self.preload!r}: it can't load "
-                    f"preload={preload!r} any more. Name all modules in the first get_context(preload=…), or call "
+                    f"[CFG301] the forkserver of this program already runs with preload={self.preload!r}: it can't "
+                    f"load preload={preload!r} any more. Name all modules in the first get_context(preload=…), or call "
                     "get_context() without preload to use the server as it is"
                 )
 
@@ -214,5 +215,5 @@ def _crash(module: str | None, status: int | None) -> str:
     doing = f"while it imported {module!r}" if module else "before it imported anything"
     return (
         f"[CFG301] the forkserver ended {doing} ({notice.ending(status)}): no worker was started. "
-        f"Try `python -c 'import {module or 'cuda_fork_guard'}'`; a module that can't be imported there can't be preloaded"
+        f"Try `python -c 'import {module or 'cuda_fork_guard'}'`: what can't be imported there can't be preloaded"
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .. import errors
+from cuda_fork_guard import errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def refuse(descriptor: int, error: errors.CudaForkGuardError) -> None:
 def read(descriptor: int, *, crashed: Callable[[str | None], Exception]) -> int:
     """The pid of a process that is clean.
 
-    :raises CudaForkGuardError: the refusal, with its type; or what ``crashed`` makes of the module that was being loaded
-        when the process ended without an answer.
+    :raises CudaForkGuardError: the refusal, with its type; or what ``crashed`` makes of the module that was being
+        loaded when the process ended without an answer.
     """
     module = None
     pending = b""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from .. import verify_worker
-from ..errors import CudaForkGuardError
+from cuda_fork_guard import verify_worker
+from cuda_fork_guard.errors import CudaForkGuardError
+
 from . import cpython, server, verdict
 
 TYPE_CHECKING = False
