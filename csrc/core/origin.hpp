@@ -4,27 +4,41 @@
 #include <atomic>
 #include <sys/types.h>
 
+#include "core/native_stack.hpp"
 #include "core/python_stack.hpp"
 
 namespace cfg {
 
 struct Origin {
-    enum Phase : int { none = 0, capturing, captured };
-    static constexpr int kMaxNative = 48;
-    std::atomic<int> phase{none};
+    enum Phase : int { none = 0, captured };
+    enum Outcome : int { not_seen = 0, driver_up, driver_down }; // right after that call returned
+    std::atomic<int> phase;
     PythonStack python;
-    void* native[kMaxNative]; // return addresses, innermost first; named later, in ordinary context
-    int native_count = 0;
-    char thread[64] = "";
-    pid_t pid = 0;
-    pid_t tid = 0;
-    double time = 0;
+    NativeStack native;
+    char thread[16];        // the system's name for the thread
+    char python_thread[64]; // Python's, if it was asked while the thread was alive; "" otherwise
+    pid_t pid;
+    pid_t tid;
+    double time;
+    std::atomic<int> outcome; // Outcome
 };
 
-// Survives forks: in a child it is still the origin of the process that woke CUDA.
+// The newest one that is finished; phase `none` if there is none. Survives forks: in a child it is still the origin of
+// the process that woke CUDA, unless the child calls cuInit for itself (a child of a parent whose driver was never up may).
 Origin& origin() noexcept;
+
+// Changes whenever more is known of it; 0 as long as there is none.
+unsigned origin_version() noexcept;
+void bump_origin_version() noexcept;
 
 // What the hook library calls on every cuInit. Counts the call; in an inherited process it is a touch (touch.hpp).
 void on_cuinit() noexcept;
+
+// The next cuInit is captured too, although an earlier one of this process (that failed) already was.
+void capture_next_origin() noexcept;
+
+// The origin if it is this thread's own in this process, else null: what the hook could not ask inside cuInit is asked
+// later, by the one writer that remains.
+Origin* own_origin() noexcept;
 
 } // namespace cfg

@@ -18,5 +18,30 @@ bool ring_create() noexcept;
 
 // Async-signal-safe: may be called inside a fork handler. Counted always; the text is kept for the newest 256.
 void ring_push(EventKind kind, const char* text, std::size_t length) noexcept;
+// The same for something that happened in another process (a fork, told by the child).
+void ring_push_as(EventKind kind, pid_t pid, const char* text, std::size_t length) noexcept;
+
+// Child handler: this process descends from `parent`, so the parent's events() shows what happens here.
+void push_ancestor(pid_t parent) noexcept;
+
+struct RingEvent {
+    std::uint64_t ticket; // order of the events in the family
+    EventKind kind;
+    pid_t pid;
+    double time;
+    std::size_t length;
+    char text[kEventText];
+};
+
+struct RingTotals {
+    std::uint64_t counts[kEventKinds]; // exact, of the whole family
+    std::uint64_t written;             // sum of the counts
+};
+
+RingTotals ring_totals() noexcept;
+// One slot's event if it is whole and happened in this process or a descendant of it. False otherwise.
+bool ring_read(std::size_t slot, RingEvent& event) noexcept;
+// True in the process that made the ring: its counts cover exactly what it may see.
+bool ring_is_own() noexcept;
 
 } // namespace cfg

@@ -1,0 +1,106 @@
+#include "core/driver.hpp"
+#include "bind/bindings.hpp"
+#include "core/context_proof.hpp"
+#include "core/fork_state.hpp"
+
+namespace py = pybind11;
+
+namespace cfg::bind {
+
+namespace {
+
+// The GIL is given up for everything that may enter the loader: a thread in dlopen can hold its lock while a library's
+// constructor waits for the GIL.
+void ask(DriverAnswer& answer) noexcept {
+    if (!ask_driver(answer, false)) {
+        PyThreadState* saved = PyEval_SaveThread();
+        ask_driver(answer, true);
+        PyEval_RestoreThread(saved);
+    }
+}
+
+py::dict driver_facts() {
+    DriverAnswer answer;
+    ask(answer);
+    py::dict facts;
+    facts["libraries"] = answer.libraries;
+    facts["up"] = answer.up;
+    facts["code"] = answer.code;
+    facts["devices"] = answer.devices;
+    facts["version"] = answer.version;
+    facts["simulated"] = answer.simulated;
+    facts["path"] = py::reinterpret_steal<py::object>(PyUnicode_DecodeFSDefault(answer.path));
+    facts["active"] = py::none();
+    if (answer.up) {
+        int ordinals[256];
+        int found = 0;
+        {
+            py::gil_scoped_release released;
+            found = active_primary_contexts(ordinals, 256);
+        }
+        if (found >= 0) {
+            py::list active;
+            for (int i = 0; i < found; ++i) {
+                active.append(ordinals[i]);
+            }
+            facts["active"] = py::tuple(active);
+        }
+    }
+    return facts;
+}
+
+py::dict prove(int ordinal, bool load) {
+    char why[512] = "";
+    const DriverLibrary* library = nullptr;
+    ContextProof proof;
+    {
+        py::gil_scoped_release released;
+        library = driver_to_use(load, why, sizeof why);
+        if (library != nullptr) {
+            proof = prove_primary_context(library->api, ordinal);
+        }
+    }
+    // Whatever cuInit did, it is over now: the answer settles it.
+    settle_cuinit();
+    learn_driver();
+    py::dict facts;
+    facts["found"] = library != nullptr;
+    facts["why"] = py::reinterpret_steal<py::object>(PyUnicode_DecodeFSDefault(why));
+    facts["result"] = static_cast<int>(proof.result);
+    facts["function"] = proof.function;
+    facts["code"] = proof.code;
+    facts["devices"] = proof.devices;
+    facts["other"] = proof.other;
+    facts["uuid"] = proof.has_uuid ? py::object(py::bytes(reinterpret_cast<const char*>(proof.uuid.bytes), 16))
+                                   : py::object(py::none());
+    return facts;
+}
+
+} // namespace
+
+Learned learn_driver() noexcept {
+    const int quick = driver_is_up_quick();
+    if (quick >= 0) {
+        return Learned{quick == 1};
+    }
+    DriverAnswer answer;
+    ask(answer);
+    return Learned{answer.up};
+}
+
+void settle_cuinit() noexcept {
+    if (!tls_inside_cuinit) {
+        return;
+    }
+    tls_inside_cuinit = false;
+    complete_own_origin(learn_driver().up);
+}
+
+void add_driver(py::module_& module) {
+    module.def("driver_up", [] { return learn_driver().up; });
+    module.def("driver", driver_facts);
+    module.def("settle_cuinit", [] { settle_cuinit(); });
+    module.def("prove_context", prove, py::arg("ordinal"), py::arg("load"));
+}
+
+} // namespace cfg::bind

@@ -1,0 +1,42 @@
+#include "bind/bindings.hpp"
+#include "core/fork_state.hpp"
+#include "core/touch.hpp"
+#include "core/tripwire.hpp"
+
+namespace py = pybind11;
+
+namespace cfg::bind {
+
+void add_state(py::module_& module) {
+    module.def("state", [] {
+        const ForkState& state = fork_state();
+        py::dict facts;
+        facts["generation"] = state.generation.load();
+        facts["pid"] = state.pid.load();
+        facts["parent"] = state.parent.load();
+        facts["inherited"] = state.inherited.load();
+        facts["driver"] = state.driver.load();
+        facts["cuinit_calls"] = state.cuinit_calls.load();
+        facts["policy"] = state.policy.load();
+        facts["tripwire_wanted"] = state.tripwire.load() != 0;
+        facts["driver_helpers"] = state.driver_helpers.load();
+        facts["inside_cuinit"] = tls_inside_cuinit;
+        return facts;
+    });
+    module.def("generation", [] { return fork_state().generation.load(); });
+    module.def("inherited", [] { return fork_state().inherited.load(); });
+    module.def("policy", [] { return fork_state().policy.load(); });
+    module.def("set_policy", [](int policy) { fork_state().policy.store(policy); });
+    module.def("set_tripwire_wanted", [](bool wanted) { fork_state().tripwire.store(wanted ? 1 : 0); });
+    module.def("set_cpu_only", [] { fork_state().cpu_only.store(1); });
+    module.def("tripwire", [] {
+        return py::make_tuple(static_cast<int>(tripwire::state()), tripwire::reason(), tripwire::entries(),
+                              tripwire::skipped());
+    });
+    module.attr("TRIPWIRE_ARMED") = static_cast<int>(tripwire::State::armed);
+    module.def("prepare_tripwire", [] { return tripwire::prepare(touch_by_driver_call); });
+    module.def("arm_tripwire", [] { return tripwire::arm(); });
+    module.def("disarm_tripwire", [] { tripwire::disarm(); });
+}
+
+} // namespace cfg::bind

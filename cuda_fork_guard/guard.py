@@ -1,0 +1,279 @@
+"""The one stateful module: installs the guard, and acts on decisions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from _thread import _local
+
+from . import decision, event_log, evidence, fork_site, paths, policies, process_status, report, waking
+from .decision import Decision
+from .errors import CudaForkGuardWarning, UnsafeForkError, UnsafeForkWarning
+from .fork_site import ForkSite
+from .forkers import PLAIN
+from .process_status import Status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType, ModuleType
+
+native: ModuleType | None = None
+unsupported_reason = ""
+if sys.platform == "linux":
+    try:
+        from . import _native as native  # type: ignore[no-redef]
+    except ImportError as error:
+        unsupported_reason = f"the native module can't be loaded: {error}"
+else:
+    unsupported_reason = f"cuda_fork_guard has no native module for the platform {sys.platform!r}"
+
+
+class _ThreadState(_local):
+    allowed: tuple[str, ...] = ()  # reasons of the allow_fork blocks this thread is in
+
+
+class _Guard:
+    """What this process decided about itself. Everything about forks is the native module's."""
+
+    installed = False
+    policy = policies.OFF  # where there is no native module to keep it
+    handlers_error = 0
+    ring = False
+    forked_without_exec: bool | None = None
+    trouble = ""  # the guard's own last failure: told in status(), never to the program
+
+
+_guard = _Guard()
+_thread = _ThreadState()
+
+
+def install(policy_name: str | None, origin: bool | None, tripwire: bool | None) -> None:
+    """See the package's ``install``."""
+    number, complaint = _guard.policy, None
+    if policy_name is not None:
+        number = policies.parse(policy_name)
+    elif not _guard.installed:
+        number, complaint = policies.from_variable(os.environ.get(policies.VARIABLE))
+    elif native is not None:
+        number = native.policy()
+    if native is not None:
+        _install_native(native, origin, tripwire)
+    set_policy(number)
+    _guard.installed = True
+    if complaint:
+        import warnings
+
+        warnings.warn(complaint, CudaForkGuardWarning, stacklevel=_outside_depth())
+
+
+def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | None) -> None:
+    first = not _guard.installed
+    if not module.in_main_interpreter():
+        return  # the main interpreter's guard already sees the whole process
+    if module.generation() == 0 and first:
+        flag = module.forked_without_exec()
+        _guard.forked_without_exec = None if flag < 0 else bool(flag)
+    _guard.handlers_error = module.register_fork_handlers()
+    _guard.ring = module.create_ring()
+    module.set_default_advice(PLAIN.advice)
+    if tripwire is not None or first:
+        module.set_tripwire_wanted(tripwire is not False)
+    module.hook_python_forks(_before_fork, _after_fork_in_child)
+    waking.install(module, origin, first)
+    module.driver_up()
+
+
+def uninstall() -> None:
+    """Back to no effect but the audit hook's own cost."""
+    set_policy(policies.OFF)
+    _guard.installed = False
+    if native is not None and native.in_main_interpreter():
+        native.set_tripwire_wanted(False)
+        waking.uninstall(native)
+
+
+def set_policy(number: int) -> None:
+    _guard.policy = number
+    if native is not None:
+        native.set_policy(number)
+
+
+def current_policy() -> int:
+    return native.policy() if native is not None else _guard.policy
+
+
+def push_allowed(reason: str) -> None:
+    _thread.allowed = (*_thread.allowed, reason)
+    if native is not None:
+        native.enter_allowed()
+
+
+def pop_allowed() -> None:
+    _thread.allowed = _thread.allowed[:-1]
+    if native is not None:
+        native.leave_allowed()
+
+
+def read_status() -> Status:
+    """See the package's ``status``."""
+    if native is None:
+        return process_status.unsupported(os.getpid(), _guard.policy, unsupported_reason)
+    found = current_evidence(native)
+    origin, reason = waking.origin_of(native, found)
+    names, why = _threads(native)
+    result = process_status.derive(found, origin=origin, origin_reason=reason, threads=names, threads_reason=why)
+    return result if not _guard.trouble else result.with_reason(f"guard: {_guard.trouble}")
+
+
+def current_evidence(module: ModuleType) -> evidence.Evidence:
+    return evidence.gather(
+        module,
+        hook_watching=waking.not_watching(),
+        forked_without_exec=_guard.forked_without_exec,
+        handlers_error=_guard.handlers_error,
+        ring=_guard.ring,
+    )
+
+
+def _threads(module: ModuleType) -> tuple[tuple[str, ...] | None, str]:
+    """Names of the live threads: Python's name where Python knows the thread, else the kernel's."""
+    error, rows = module.threads()
+    if error:
+        return None, os.strerror(error)
+    known: dict[int, str] = {}
+    threading = sys.modules.get("threading")
+    # Not threading.enumerate(): the lock that it takes may be held by the very thread that is forking.
+    for thread in tuple(getattr(threading, "_active", {}).values()):
+        known[thread.native_id] = thread.name
+    if threading is None:
+        known[module.state()["pid"]] = "MainThread"
+    return tuple(known.get(tid, name) for tid, name in rows), ""
+
+
+def check(frame: FrameType | None) -> None:
+    """Applies the policy at ``frame``, as ``os.fork`` called there would, without recording a fork."""
+    if native is None:
+        return
+    native.driver_up()
+    site = fork_site.read(frame)
+    chosen, woken = _judge(native, site)
+    _speak(chosen, site, woken, frame)
+
+
+def _before_fork(event: str) -> None:
+    """Called by the audit hook before a fork that is unsafe or doubtful. Raising refuses the fork, so nothing but a
+    refusal may escape: a fault of the guard's own must not break the program."""
+    module = native
+    if module is None:
+        return
+    try:
+        frame = fork_site.caller(1)
+        site = fork_site.read(frame)
+        chosen, woken = _judge(module, site)
+    except Exception as error:
+        _guard.trouble = f"a fork could not be judged: {type(error).__name__}: {error}"
+        return
+    _speak(chosen, site, woken, frame)
+    try:
+        _intend(module, chosen, site, woken)
+    except Exception as error:
+        _guard.trouble = f"a fork could not be described: {type(error).__name__}: {error}"
+
+
+def _judge(module: ModuleType, site: ForkSite) -> tuple[Decision, str]:
+    state = module.state()
+    unsafe = state["driver"] == evidence.UP or state["inherited"] == evidence.YES
+    chosen = decision.decide(state["policy"], unsafe, module.allowed_forks() > 0, site)
+    return chosen, waking.woken_line(module) if chosen.action != decision.PASS else ""
+
+
+def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) -> None:
+    forked = report.forked_line(site, module.state()["pid"])
+    names: tuple[str, ...] | None = ()
+    if chosen.action != decision.PASS:
+        names, _why = _threads(module)
+        if module.state()["driver"] == evidence.UP:
+            module.prepare_tripwire()
+    if chosen.use == decision.USE_ALLOWED:
+        forked = f"{forked} allowed: {'; '.join(_thread.allowed)}"
+    module.intend_fork(
+        use=chosen.use,
+        forked=forked,
+        woken=woken,
+        advice=site.forker.advice,
+        threads=", ".join(names or ()),
+    )
+
+
+def _speak(chosen: Decision, site: ForkSite, woken: str, frame: FrameType | None) -> None:
+    """Warns, reports or refuses. The only exceptions that leave it are a refusal and what the program's own warning
+    machinery raises."""
+    inherited = native is not None and native.inherited() == evidence.YES
+    if chosen.action == decision.REFUSE:
+        raise UnsafeForkError(report.error_text(site, woken, inherited))
+    if chosen.action not in (decision.WARNING, decision.REPORT):
+        return
+    text = report.warning_text(site, woken, inherited)
+    if chosen.action == decision.WARNING:
+        _warn(text, fork_site.user_frame(frame))
+        return
+    try:
+        _warn(text, fork_site.user_frame(frame))
+    except Exception:
+        # "error" as a filter, or a showwarning that raises: here nobody could catch it, but the user is told all the same.
+        _tell(f"cuda_fork_guard[{os.getpid()}]: {text}\n")
+
+
+def _warn(text: str, frame: FrameType | None) -> None:
+    import warnings
+
+    if frame is None:
+        warnings.warn_explicit(text, UnsafeForkWarning, "<unknown>", 0)
+        return
+    warnings.warn_explicit(
+        text,
+        UnsafeForkWarning,
+        frame.f_code.co_filename,
+        frame.f_lineno or 0,
+        module=frame.f_globals.get("__name__") or "<unknown>",
+        registry=frame.f_globals.setdefault("__warningregistry__", {}),
+    )
+
+
+def _tell(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except Exception:
+        _guard.trouble = "a report could not be written to stderr"
+
+
+def _after_fork_in_child() -> None:
+    """After the fork of an inherited child that has torch, in its only thread."""
+    if native is None:
+        return
+    try:
+        waking.after_fork_in_child(native)
+    except Exception as error:
+        _guard.trouble = f"the forked child could not be set up: {type(error).__name__}: {error}"
+
+
+def record(kind: int, text: str) -> None:
+    if native is not None:
+        native.record(kind, text)
+
+
+def read_events() -> event_log.Events:
+    return event_log.read(native)
+
+
+def _outside_depth() -> int:
+    """``stacklevel`` for a warning at the innermost frame outside the guard and the import machinery."""
+    depth = 1
+    frame = fork_site.caller(0)
+    while frame is not None and (
+        paths.is_guard(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<frozen importlib")
+    ):
+        frame = frame.f_back
+        depth += 1
+    return depth - 1
