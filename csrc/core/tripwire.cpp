@@ -104,8 +104,10 @@ bool arm() noexcept {
         int error = 0;
         if (state() == State::armed && !swap_in(image, error)) {
             complete = false;
-            set_reason(error != 0 ? "the system refused to put the tripwire in place: mremap"
-                                  : "driver functions were changed by another tool since the tripwire was prepared",
+            set_reason(error != 0                      ? "the system refused to put the tripwire in place: mremap"
+                       : image.copies.load() == nullptr ? "no copy of libcuda's code was ready at the fork"
+                                                       : "driver functions were changed by another tool since the "
+                                                         "tripwire was prepared",
                        error);
         }
     });
