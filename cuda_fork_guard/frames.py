@@ -38,15 +38,19 @@ def gap(count: int) -> Frame:
 
 def user_frame(frames: Sequence[Frame]) -> Frame | None:
     """The innermost frame outside the standard library, installed packages and the guard; if there is none, the
-    innermost outside the standard library and the guard. ``frames`` begin with the outermost."""
-    fallback = None
+    innermost outside the standard library and the guard; else the innermost outside the guard. ``frames`` begin with the
+    outermost."""
+    installed = standard = None
     for frame in reversed(frames):
-        if not frame.file or paths.is_stdlib(frame.file) or paths.is_guard(frame.file):
+        if not frame.file or paths.is_guard(frame.file):
             continue
-        if not paths.is_installed(frame.file):
+        if paths.is_user(frame.file):
             return frame
-        fallback = fallback or frame
-    return fallback
+        if paths.is_stdlib(frame.file):
+            standard = standard or frame
+        else:
+            installed = installed or frame
+    return installed or standard
 
 
 def cell(file: str) -> str:
