@@ -132,7 +132,7 @@ class PrivateApt:
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, cwd=self.root / "download", env=self.environment, capture_output=True, text=True, timeout=300
+            command, cwd=self.root / "download", env=self.environment, capture_output=True, text=True, timeout=120
         )
 
     def versions(self) -> list[tuple[str, str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from support.driver import native_libraries
 from support.driver.kinds import MAJORS, Driver, kinds, make

@@ -10,7 +10,8 @@ from support.driver import lookup
 from support.driver.elf import driver_entries, symbols
 from support.driver.kinds import ROOT, Driver, simulated
 
-UNSUFFIXED = """cuInit cuDriverGetVersion cuDeviceGet cuDeviceGetCount cuDevicePrimaryCtxRetain cuDevicePrimaryCtxGetState
+UNSUFFIXED = """
+    cuInit cuDriverGetVersion cuDeviceGet cuDeviceGetCount cuDevicePrimaryCtxRetain cuDevicePrimaryCtxGetState
     cuCtxGetCurrent cuCtxSetCurrent cuCtxGetDevice cuGetProcAddress cuGetExportTable cuGetErrorName cuGetErrorString"""
 SECOND = "cuDevicePrimaryCtxRelease cuMemAlloc cuMemFree cuMemcpyDtoH cuMemGetInfo cuCtxPushCurrent cuCtxPopCurrent"
 # Exported by real drivers, and given to nobody by cuGetProcAddress.

@@ -27,7 +27,8 @@ def test_child_after_a_failed_cuinit(driver_without_gpu: Driver) -> None:
     child = seen["child"]
     assert seen["parent"] == 100
     assert seen["parent afterwards"] == [100, [3, -1]]
-    assert _refused(child["before"]) and _refused(child["after"])
+    assert _refused(child["before"])
+    assert _refused(child["after"])
     assert child["cuInit"] == [code, code]
     assert child["grandchild"] == [code, code, 3]
     assert child["version"] > 0
@@ -37,14 +38,17 @@ def test_child_of_an_initialized_process(driver_with_gpu: Driver) -> None:
     seen = driver_with_gpu.observe(forking.of_a_process_that_called_cuinit)
     child = seen["child"]
     assert seen["parent"] == 0
-    assert _refused(child["before"]) and _refused(child["after"])
+    assert _refused(child["before"])
+    assert _refused(child["after"])
     assert child["cuInit"] == [3, 3]
     assert child["grandchild"] == [3, 3, 3]
     assert child["version"] > 0
     code, count = seen["parent afterwards"][1]
-    assert (seen["parent afterwards"][0], code) == (0, 0) and count > 0
+    assert (seen["parent afterwards"][0], code) == (0, 0)
+    assert count > 0
 
 
 def test_program_started_by_a_child_has_its_own_driver(driver_with_gpu: Driver) -> None:
     init, code, count = driver_with_gpu.observe(forking.exec_from_a_child)
-    assert (init, code) == (0, 0) and count > 0
+    assert (init, code) == (0, 0)
+    assert count > 0

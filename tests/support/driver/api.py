@@ -85,7 +85,7 @@ def in_child(function: Callable[[], Any], limit: int = 20) -> Any:
     with open(read, "rb") as stream:
         said = stream.read()
     status = os.waitpid(child, 0)[1]
-    assert status == 0 and said, f"the child ended with status {status} and said {said!r}"
+    assert status == 0, f"the child ended with status {status} and said {said!r}"
     return json.loads(said)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from cuda_fork_guard.testing import driver_folder
 from support.child import environment, run
 
@@ -94,7 +95,8 @@ def kinds(*names: str) -> list[Any]:
 def fetch_script() -> Any:
     """scripts/fetch_drivers.py as a module."""
     spec = importlib.util.spec_from_file_location("fetch_drivers", ROOT / "scripts" / "fetch_drivers.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

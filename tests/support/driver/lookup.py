@@ -24,7 +24,7 @@ def _addresses(path: str) -> tuple[Any, dict[int | None, str]]:
 
 
 def table(path: str) -> dict[str, str]:
-    """"NAME VERSION FLAGS" -> exported name, "internal", or the code, for each version up to the driver's own."""
+    """ "NAME VERSION FLAGS" -> exported name, "internal", or the code, for each version up to the driver's own."""
     library, names = _addresses(path)
     found: dict[str, str] = {}
     for name in sorted({base(name) for name in names.values()}):

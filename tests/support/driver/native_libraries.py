@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from support.child import run
 
 SOURCES = Path(__file__).with_name("native")

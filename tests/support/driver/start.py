@@ -128,4 +128,3 @@ def init_without_nodes(path: str, counter: str, user: int) -> dict[str, Any]:
 
 def null_version(path: str) -> int:
     return int(load(path).cuDriverGetVersion(None))
-
