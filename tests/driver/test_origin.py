@@ -86,7 +86,7 @@ def test_deep_recursion_with_the_gil(driver: Driver) -> None:
     found = driver.observe(waking.recursion, 900, True)
     names = functions(found)
     assert names[0] == "<module>" and names[-1] == "wake" and len(names) == 193
-    assert names[64] == f"({901 + 4 - 192} frames left out)"
+    assert names[64] == f"({904 - 192} frames left out)"  # 901 descend, wake, recursion, <module>
     assert found["note"] == ""
 
 
@@ -94,8 +94,8 @@ def test_deep_recursion_without_the_gil(driver: Driver) -> None:
     """faulthandler shows the innermost 100; how many calls there were can't be known, where they began can."""
     found = driver.observe(waking.recursion, 900, False)
     names = functions(found)
-    assert names[:3] == ["<module>", "recursion", "(frames left out)"] and names[-2:] == ["descend", "wake"]
-    assert len(names) == 103 and found["note"] == ""
+    assert names[:2] == ["<module>", "recursion"] and names[-2:] == ["descend", "wake"]
+    assert names[64] == "(frames left out)" and len(names) == 64 + 1 + 100 and found["note"] == ""
 
 
 def test_a_hundred_frames_and_more_without_the_gil(driver: Driver) -> None:
@@ -112,25 +112,25 @@ def test_outer_frames_that_returned_before_they_could_be_asked(driver: Driver) -
 
 
 @pytest.mark.parametrize("held", [True, False])
-@pytest.mark.parametrize("name", ["/d/prüfung/模型 😀.py", os.fsdecode(b"/d/\xff\xe9.py"), "/d/" + "x" * 480 + ".py"])
+@pytest.mark.parametrize("name", ["/d/prüfung/模型 😀.py", os.fsdecode(b"/d/\xff\xe9.py"), "/d/" + "x" * 600 + ".py"])
 def test_file_names(driver: Driver, name: str, held: bool) -> None:
-    found = driver.observe(waking.in_a_file_called, ascii_safe(name), held)
-    assert ascii(name) in found["files"]
-    assert [frame["function"] for frame in found["python"]] == ["<module>", "größe"]
+    found = driver.observe(waking.in_a_file_called, name, held)
+    shown = name if held or len(name) <= 500 else name[:500] + "..."
+    assert found["files"][-3:-1] == [ascii(shown)] * 2
+    assert functions(found)[-3:] == ["<module>", "größe", "wake"]
 
 
-def ascii_safe(name: str) -> str:
-    return name
-
-
-@pytest.mark.parametrize("check", [waking.fails_first_and_works_later])
-def test_fails_first_and_works_later(check: Any) -> None:
-    """The origin is the first call, with its own result; the driver is what it became."""
+@pytest.mark.parametrize(
+    ("ask", "result"),
+    [(True, "failed"), (False, "unknown: CUDA came up; whether by this call or by a later one was not seen")],
+)
+def test_fails_first_and_works_later(ask: bool, result: str) -> None:
+    """The origin is the first call, with its own result if anything could be asked in time; the driver is what it became."""
     driver = make("sim2")
     driver.variables["CUDA_FORK_GUARD_SIM"] += ";fail=cuInit:999:1"
-    found = driver.observe(check)
+    found = driver.observe(waking.fails_first_and_works_later, ask)
     assert found["codes"] == [999, 0, 0] and found["driver"] == "initialized"
-    assert functions(found)[-2:] == ["first", "wake"] and found["result"] == "failed"
+    assert functions(found)[-2:] == ["first", "wake"] and found["result"] == result
 
 
 def test_while_it_runs() -> None:
