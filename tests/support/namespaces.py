@@ -1,4 +1,4 @@
-"""Child programs in a mount namespace of their own: another /dev, no /proc. Nothing outside of it sees the difference."""
+"""Child programs in a mount namespace of their own: another /dev, no /proc. Nothing outside of it sees that."""
 
 from __future__ import annotations
 
