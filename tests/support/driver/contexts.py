@@ -145,6 +145,21 @@ def memory(path: str) -> dict[str, Any]:
     return seen
 
 
+def beyond_an_allocation(path: str) -> dict[str, list[int]]:
+    """Reads, writes and sets that begin before, or end after, the memory that was allocated."""
+    library = initialized(path)
+    assert library.cuCtxSetCurrent(retain(library)) == 0
+    pointer, size, host = c_ulonglong(), 256, (c_char * 512)()
+    assert library.cuMemAlloc_v2(byref(pointer), c_size_t(size)) == 0
+    ranges = [(-1, size), (0, size + 1), (size - 1, 2), (size + 1, 0), (0, size), (size, 0)]
+    at = [(c_ulonglong(pointer.value + offset), c_size_t(length)) for offset, length in ranges]
+    return {
+        "write": [library.cuMemcpyHtoD_v2(start, host, length) for start, length in at],
+        "read": [library.cuMemcpyDtoH_v2(host, start, length) for start, length in at],
+        "set": [library.cuMemsetD8_v2(start, c_int(0), length) for start, length in at],
+    }
+
+
 def visible_devices(path: str) -> tuple[int, int]:
     library = load(path)
     return library.cuInit(0), device_count(library)[1]
