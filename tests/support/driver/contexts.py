@@ -61,8 +61,8 @@ def wrong_devices(path: str) -> dict[str, list[int]]:
         "cuDeviceGetAttribute": lambda device: library.cuDeviceGetAttribute(byref(number), 75, device),
         "GetState": lambda device: library.cuDevicePrimaryCtxGetState(device, byref(unsigned), byref(number)),
         "Retain": lambda device: library.cuDevicePrimaryCtxRetain(byref(pointer), device),
-        "Release": lambda device: library.cuDevicePrimaryCtxRelease_v2(device),
-        "Reset": lambda device: library.cuDevicePrimaryCtxReset_v2(device),
+        "Release": library.cuDevicePrimaryCtxRelease_v2,
+        "Reset": library.cuDevicePrimaryCtxReset_v2,
     }
     return {name: [call(device) for device in NO_DEVICES] for name, call in calls.items()}
 
