@@ -17,7 +17,7 @@ def snapshot():
         "threads": sorted(os.listdir("/proc/self/task")),
         "signals": [str(signal.getsignal(number)) for number in sorted(signal.valid_signals())],
         "mask": sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, []))),
-        "caught": [line for line in open("/proc/self/status") if line.startswith("Sig")],
+        "caught": [line for line in open("/proc/self/status") if line.startswith(("SigBlk", "SigIgn", "SigCgt"))],
         "environment": dict(os.environ),
         "argv": sys.argv,
         "path": sys.path,
