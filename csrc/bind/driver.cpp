@@ -97,7 +97,11 @@ void settle_cuinit() noexcept {
 }
 
 void add_driver(py::module_& module) {
-    module.def("driver_up", [] { return learn_driver().up; });
+    // Whoever asks is not inside cuInit any more. Where the audit hook is not there nothing else tells.
+    module.def("driver_up", [] {
+        settle_cuinit();
+        return learn_driver().up;
+    });
     module.def("driver", driver_facts);
     module.def("settle_cuinit", [] { settle_cuinit(); });
     module.def("prove_context", prove, py::arg("ordinal"), py::arg("load"));
