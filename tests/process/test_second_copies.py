@@ -1,4 +1,5 @@
-"""The package a second time in one process: imported twice, reloaded, removed and imported again, in subinterpreters."""
+"""The package a second time in one process: imported twice, reloaded, removed and imported again, in another
+interpreter."""
 
 from __future__ import annotations
 

@@ -86,7 +86,8 @@ def test_workers(prelude: str) -> None:
     code = f"""{prelude}
 import pickle
 import cuda_fork_guard as guard
-for report in (guard.verify_worker(), guard.verify_worker("cpu-only"), guard.verify_worker("cpu-only", release_handles=True)):
+released = guard.verify_worker("cpu-only", release_handles=True)
+for report in (guard.verify_worker(), guard.verify_worker("cpu-only"), released):
     assert report.inherited is None and report.driver is None and report.reasons, report
     assert report.released_handles == 0 and pickle.loads(pickle.dumps(report)) == report
 guard.worker_init_fn(0)
