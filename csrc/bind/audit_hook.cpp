@@ -23,7 +23,7 @@ std::atomic<bool> probe_seen{false};
 PyObject* on_fork = nullptr;  // called before an unsafe or doubtful fork; strong, main interpreter's
 PyObject* on_child = nullptr; // called in an inherited child that has torch; likewise
 
-CFG_TLS bool tls_deciding = false;               // a fork made while deciding (a showwarning that forks) passes
+CFG_TLS bool tls_deciding = false; // a fork made while deciding (a showwarning that forks) passes
 // Where subprocess said that it is about to fork, and where the pending intention was made: compared, never read.
 CFG_TLS PyFrameObject* tls_subprocess_frame = nullptr;
 CFG_TLS PyFrameObject* tls_fork_frame = nullptr;

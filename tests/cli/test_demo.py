@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from cuda_fork_guard.testing import driver_folder
 from support.child import environment, python, run
+
+from cuda_fork_guard.testing import driver_folder
 
 DEMO = [sys.executable, "-m", "cuda_fork_guard", "demo"]
 
@@ -42,7 +43,12 @@ def test_shows_every_scene_and_leaves_no_process() -> None:
     finished = run(DEMO, limit=110, env=environment(CUDA_FORK_GUARD_TEST=mark)).ok()
     assert finished.err == ""
     assert finished.out.splitlines()[-1] == "Everything went as it should."
-    for words in ("[CFG101] fork refused", "[CFG102] CUDA used", "  used:    train.py:14 in use_cuda", "inherited: False"):
+    for words in (
+        "[CFG101] fork refused",
+        "[CFG102] CUDA used",
+        "  used:    train.py:14 in use_cuda",
+        "inherited: False",
+    ):
         assert words in finished.out
     assert not [process for process in Path("/proc").glob("[0-9]*") if mark.encode() in _environment_of(process)]
 
