@@ -21,7 +21,7 @@ native: ModuleType | None = None
 unsupported_reason = ""
 if sys.platform == "linux":
     try:
-        from . import _native as native  # type: ignore[no-redef]
+        from . import _native as native
     except ImportError as error:
         unsupported_reason = f"the native module can't be loaded: {error}"
 else:
