@@ -27,6 +27,7 @@ from .errors import (
 )
 from .event_log import Event, Events
 from .process_status import Status
+from .start_method import get_context, set_start_method
 from .worker import WorkerReport
 
 TYPE_CHECKING = False
@@ -55,9 +56,11 @@ __all__ = [
     "allow_fork",
     "check_fork",
     "events",
+    "get_context",
     "install",
     "make_worker_init_fn",
     "policy",
+    "set_start_method",
     "status",
     "uninstall",
     "verify_worker",

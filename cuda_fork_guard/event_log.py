@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from . import report
 from .values import Value
 
 TYPE_CHECKING = False
@@ -74,4 +73,4 @@ def _readable(kind: int, text: str) -> str:
     if kind not in (FORK, ALLOWED) or text.count(_SEPARATOR) != 2:
         return text
     child, forked, threads = text.split(_SEPARATOR)
-    return f"forked pid {child}: {report.readable(forked)}" + (f"; threads: {threads}" if threads else "")
+    return f"forked pid {child}: {forked}" + (f"; threads: {threads}" if threads else "")

@@ -61,9 +61,7 @@ def install(policy_name: str | None, origin: bool | None, tripwire: bool | None)
     set_policy(number)
     _guard.installed = True
     if complaint:
-        import warnings
-
-        warnings.warn(complaint, CudaForkGuardWarning, stacklevel=_outside_depth())
+        _warn(complaint, CudaForkGuardWarning, _outside_frame())
 
 
 def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | None) -> None:
@@ -104,10 +102,14 @@ def current_policy() -> int:
 
 def push_allowed(reason: str) -> None:
     _thread.allowed = (*_thread.allowed, reason)
+    if native is not None:
+        native.enter_allowed()
 
 
 def pop_allowed() -> None:
     _thread.allowed = _thread.allowed[:-1]
+    if native is not None:
+        native.leave_allowed()
 
 
 def read_status() -> Status:
@@ -118,7 +120,8 @@ def read_status() -> Status:
     origin, reason = waking.origin_of(native, found)
     names, why = _threads(native)
     result = process_status.derive(found, origin=origin, origin_reason=reason, threads=names, threads_reason=why)
-    return result if not _guard.trouble else result.with_reason(f"guard: {_guard.trouble}")
+    troubles = waking.troubles() + ((f"guard: {_guard.trouble}",) if _guard.trouble else ())
+    return result.with_reasons(troubles) if troubles else result
 
 
 def current_evidence(module: ModuleType) -> evidence.Evidence:
@@ -141,8 +144,9 @@ def _threads(module: ModuleType) -> tuple[tuple[str, ...] | None, str]:
     # Not threading.enumerate(): the lock that it takes may be held by the very thread that is forking.
     for thread in tuple(getattr(threading, "_active", {}).values()):
         known[thread.native_id] = thread.name
-    if threading is None:
-        known[module.state()["pid"]] = "MainThread"
+    # By its number, which is the process's: before 3.13 a forked child's main thread keeps its parent's native_id.
+    main = getattr(threading, "_main_thread", None)
+    known[module.state()["pid"]] = "MainThread" if main is None else main.name
     return tuple(known.get(tid, name) for tid, name in rows), ""
 
 
@@ -179,7 +183,7 @@ def _before_fork(event: str) -> None:
 def _judge(module: ModuleType, site: ForkSite) -> tuple[Decision, str]:
     state = module.state()
     unsafe = state["driver"] == evidence.UP or state["inherited"] == evidence.YES
-    chosen = decision.decide(state["policy"], unsafe, bool(_thread.allowed), site)
+    chosen = decision.decide(state["policy"], unsafe, module.allowed_forks() > 0, site)
     return chosen, waking.woken_line(module) if chosen.action != decision.PASS else ""
 
 
@@ -194,10 +198,10 @@ def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) ->
         forked = f"{forked} allowed: {'; '.join(_thread.allowed)}"
     module.intend_fork(
         use=chosen.use,
-        forked=forked,
-        woken=woken,
-        advice=site.forker.advice,
-        threads=", ".join(names or ()),
+        forked=report.one_line(forked),
+        woken=report.one_line(woken),
+        advice=report.one_line(site.forker.advice),
+        threads=report.one_line(", ".join(names or ())),
     )
 
 
@@ -211,24 +215,24 @@ def _speak(chosen: Decision, site: ForkSite, woken: str, frame: FrameType | None
         return
     text = report.warning_text(site, woken, inherited)
     if chosen.action == decision.WARNING:
-        _warn(text, fork_site.user_frame(frame))
+        _warn(text, UnsafeForkWarning, fork_site.user_frame(frame))
         return
     try:
-        _warn(text, fork_site.user_frame(frame))
+        _warn(text, UnsafeForkWarning, fork_site.user_frame(frame))
     except Exception:
         # "error" as a filter, or a showwarning that raises: here nobody could catch it, but the user is told all the same.
         _tell(f"cuda_fork_guard[{os.getpid()}]: {text}\n")
 
 
-def _warn(text: str, frame: FrameType | None) -> None:
+def _warn(text: str, category: type[Warning], frame: FrameType | None) -> None:
     import warnings
 
     if frame is None:
-        warnings.warn_explicit(text, UnsafeForkWarning, "<unknown>", 0)
+        warnings.warn_explicit(text, category, "<unknown>", 0)
         return
     warnings.warn_explicit(
         text,
-        UnsafeForkWarning,
+        category,
         frame.f_code.co_filename,
         frame.f_lineno or 0,
         module=frame.f_globals.get("__name__") or "<unknown>",
@@ -245,8 +249,7 @@ def _tell(text: str) -> None:
 
 
 def _after_fork_in_child() -> None:
-    """After every fork, in the child's only thread."""
-    _thread.allowed = ()  # an intention of the parent's, not of whatever this child forks
+    """After the fork of an inherited child that has torch, in its only thread."""
     if native is None:
         return
     try:
@@ -257,20 +260,18 @@ def _after_fork_in_child() -> None:
 
 def record(kind: int, text: str) -> None:
     if native is not None:
-        native.record(kind, text)
+        native.record(kind, report.one_line(text))
 
 
 def read_events() -> event_log.Events:
     return event_log.read(native)
 
 
-def _outside_depth() -> int:
-    """``stacklevel`` for a warning at the innermost frame outside the guard and the import machinery."""
-    depth = 1
+def _outside_frame() -> FrameType | None:
+    """The innermost frame outside the guard and the import machinery: whoever imports or installs it."""
     frame = fork_site.caller(0)
     while frame is not None and (
         paths.is_guard(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<frozen importlib")
     ):
         frame = frame.f_back
-        depth += 1
-    return depth - 1
+    return frame

@@ -19,6 +19,15 @@ def is_installed(file: str) -> bool:
     return f"{os.sep}site-packages{os.sep}" in file or f"{os.sep}dist-packages{os.sep}" in file
 
 
+def in_package_folder(file: str) -> str:
+    """``torch/cuda/__init__.py`` for an installed file; for the standard library's and for those below the current folder
+    what follows that folder; else the file as it is."""
+    for folder in (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"):
+        if folder in file:
+            return file.rpartition(folder)[2]
+    return file[len(_STDLIB) :] if file.startswith(_STDLIB) else shown(file)
+
+
 def is_stdlib(file: str) -> bool:
     """Part of Python itself. Frozen modules have no path."""
     return file.startswith("<frozen ") or (file.startswith(_STDLIB) and not is_installed(file))

@@ -48,9 +48,9 @@ class Status(Value):
         """Plain JSON, with ``"schema": 1``."""
         return {"schema": 1, **super().as_dict()}
 
-    def with_reason(self, reason: str) -> Status:
-        """The same with one more reason."""
-        return Status(**{**dict(self._fields()), "reasons": (*self.reasons, reason)})
+    def with_reasons(self, more: tuple[str, ...]) -> Status:
+        """The same with more reasons."""
+        return Status(**{**dict(self._fields()), "reasons": (*self.reasons, *more)})
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))

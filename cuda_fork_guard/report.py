@@ -6,14 +6,16 @@ from .fork_site import ForkSite
 
 
 def forked_line(site: ForkSite, pid: int) -> str:
-    """``train.py:41 in main (torch DataLoader, from pid 4200)``, with a tab before the detail: the touch report lines
-    the details up."""
-    return f"{site.where()}\t({site.forker.name}, from pid {pid})"
+    """``train.py:41 in main  (torch DataLoader, from pid 4200)``"""
+    return f"{site.where()}  ({site.forker.name}, from pid {pid})"
 
 
-def readable(line: str) -> str:
-    """A report line outside of a report."""
-    return line.replace("\t", "  ")
+def one_line(text: str) -> bytes:
+    """Text for the record, whose lines and fields are made of control characters: a file name, a thread's name or the
+    reason of ``allow_fork`` may hold any, and bytes that are no UTF-8."""
+    if not text.replace("\t", " ").isprintable():
+        text = "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
+    return text.encode()
 
 
 def _body(site: ForkSite, woken: str) -> str:

@@ -84,7 +84,10 @@ def fork_is_safe_of(evidence: Evidence, inherited: bool | None, driver: str | No
     """False exactly if a fork now would be unsafe."""
     if inherited or evidence.known == UP or evidence.code == 0:
         return False
-    if driver is None and evidence.code not in (codes.NOT_INITIALIZED, 0):
+    if inherited is None:
+        because("fork_is_safe: unknown, as is whether CUDA was inherited")
+        return None
+    if driver is None and evidence.code != codes.NOT_INITIALIZED:
         because("fork_is_safe: unknown, as is the driver's state")
         return None
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import codes, event_log, guard, report, state, waking
+from . import codes, event_log, guard, state, waking
 from .errors import (
     DriverUnavailableError,
     ForkServerNotCleanError,
@@ -16,6 +16,7 @@ from .errors import (
     WrongDeviceError,
 )
 from .decision import USE_FORKSERVER
+from .forkers import PLAIN
 from .start_of_process import start_method
 from .values import Value
 
@@ -104,8 +105,8 @@ def _refuse_inherited(native: ModuleType, expect: str, inherited: bool | None) -
         return
     forked, woken, advice, use = native.own_site()
     woken = woken or waking.woken_line(native)
-    forked = report.readable(forked) or "unknown: before cuda_fork_guard was loaded"
-    told = f"\n  forked:  {forked}\n  woken:   {report.readable(woken)}"
+    forked = forked or "unknown: before cuda_fork_guard was loaded"
+    told = f"\n  forked:  {forked}\n  woken:   {woken}"
     if use == USE_FORKSERVER:
         raise ForkServerNotCleanError(
             "[CFG302] this worker was forked by a forkserver in which CUDA is up: CUDA can't work in it." + told +
@@ -114,15 +115,19 @@ def _refuse_inherited(native: ModuleType, expect: str, inherited: bool | None) -
         )  # fmt: skip
     raise InheritedCudaError(
         f"[CFG201] worker (pid {os.getpid()}) was forked from a process in which CUDA was up: CUDA can't work here "
-        f"(expected {expect!r})." + told + f"\n  do:      {advice or waking.DEFAULT_ADVICE}; or, if this worker never "
+        f"(expected {expect!r})." + told + f"\n  do:      {advice or PLAIN.advice}; or, if this worker never "
         "uses CUDA, verify it with expect='cpu-only'"
     )
+
+
+def _own_driver_up(found: Evidence, driver: str | None) -> bool:
+    return driver in ("initialized", "active") or (driver is None and state.was_up(found))
 
 
 def _verify_clean(native: ModuleType) -> WorkerReport:
     found, inherited, driver, reasons = _facts(native)
     _refuse_inherited(native, "clean", inherited)
-    if driver in ("initialized", "active") or (driver is None and state.was_up(found)):
+    if _own_driver_up(found, driver):
         where = f", with a context on device {', '.join(map(str, found.active))}" if found.active else ""
         raise WorkerNotCleanError(
             f"[CFG202] worker (pid {os.getpid()}) already has CUDA {driver or 'up'}{where} before its work began: its "
@@ -167,7 +172,8 @@ def _raise_unproved(native: ModuleType, proof: dict[str, Any], device: int) -> N
         count = proof["devices"]
         raise NoSuchDeviceError(
             f"[CFG203] device {device} does not exist: this process sees {count} device{'s' * (count != 1)}"
-            f" (0 to {count - 1}; CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'not set')})"
+            f" ({f'0 to {count - 1}; ' if count else ''}"
+            f"CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'not set')})"
         )
     if result == _OTHER_DEVICE:
         raise WrongDeviceError(_wrong_device(device, proof["other"], native))
@@ -195,9 +201,9 @@ def _wrong_device(device: int, other: int, native: ModuleType) -> str:
 
 def _verify_cpu_only(native: ModuleType, release_handles: bool) -> WorkerReport:
     found, inherited, driver, reasons = _facts(native)
-    if not inherited and driver in ("initialized", "active"):
+    if not inherited and _own_driver_up(found, driver):
         raise WorkerNotCleanError(
-            f"[CFG202] worker (pid {os.getpid()}) should never use CUDA, but its own code has it {driver}.\n"
+            f"[CFG202] worker (pid {os.getpid()}) should never use CUDA, but its own code has it {driver or 'up'}.\n"
             f"  woken:   {waking.woken_line(native)}\n  do:      keep that line out of what the worker imports"
         )
     waking.arm(native, reasons)

@@ -2,6 +2,7 @@
 // os.fork, in ordinary context, with the GIL. It sees every audited event of the process, for good (a hook can't be
 // removed), so everything else leaves it within a few instructions.
 #include "bind/bindings.hpp"
+#include "bind/known_sites.hpp"
 #include "core/atfork.hpp"
 #include "core/fork_intent.hpp"
 #include "core/fork_state.hpp"
@@ -20,11 +21,12 @@ bool hook_added = false;       // once per process, whatever is imported again
 bool child_hook_added = false; // likewise
 std::atomic<bool> probe_seen{false};
 PyObject* on_fork = nullptr;  // called before an unsafe or doubtful fork; strong, main interpreter's
-PyObject* on_child = nullptr; // called in every forked child; likewise
+PyObject* on_child = nullptr; // called in an inherited child that has torch; likewise
 
 CFG_TLS bool tls_deciding = false;               // a fork made while deciding (a showwarning that forks) passes
-CFG_TLS bool tls_subprocess_seen = false;        // the last event of this thread was subprocess.Popen
-CFG_TLS PyFrameObject* tls_fork_frame = nullptr; // where the pending intention was made; compared, never read
+// Where subprocess said that it is about to fork, and where the pending intention was made: compared, never read.
+CFG_TLS PyFrameObject* tls_subprocess_frame = nullptr;
+CFG_TLS PyFrameObject* tls_fork_frame = nullptr;
 
 bool finalizing() noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -42,30 +44,42 @@ bool is_fork(const char* event) noexcept {
     return std::strcmp(event, "os.fork") == 0 || std::strcmp(event, "os.forkpty") == 0;
 }
 
-// A fork that another hook refused never reaches the handlers, and its intention must not pass for the next native
-// fork's. Events inside os.fork (other before-hooks) come from frames above the one that called it.
-void forget_stale_intent() noexcept {
+// Is this thread in the call that the frame was marked in? Hooks that run before a fork do audited things too: their
+// events come from frames above the one that forks.
+bool inside(const PyFrameObject* marked) noexcept {
     PyFrameObject* frame = PyEval_GetFrame();
-    bool inside = false;
-    if (frame != tls_fork_frame) {
-        Py_XINCREF(reinterpret_cast<PyObject*>(frame));
-        while (frame != nullptr && !inside) {
-            PyFrameObject* back = PyFrame_GetBack(frame);
-            Py_DECREF(reinterpret_cast<PyObject*>(frame));
-            frame = back;
-            inside = frame == tls_fork_frame;
-        }
-        Py_XDECREF(reinterpret_cast<PyObject*>(frame));
+    Py_XINCREF(reinterpret_cast<PyObject*>(frame));
+    bool found = frame == marked;
+    while (frame != nullptr && !found) {
+        PyFrameObject* back = PyFrame_GetBack(frame);
+        Py_DECREF(reinterpret_cast<PyObject*>(frame));
+        frame = back;
+        found = frame == marked;
     }
-    if (!inside) {
+    Py_XDECREF(reinterpret_cast<PyObject*>(frame));
+    return found;
+}
+
+// A fork that another hook refused never reaches the handlers, and its intention must not pass for the next native
+// fork's.
+void forget_stale_intent() noexcept {
+    if (!inside(tls_fork_frame)) {
         end_fork_intent();
         tls_fork_frame = nullptr;
+    }
+}
+
+void forget_stale_subprocess() noexcept {
+    if (!inside(tls_subprocess_frame)) {
+        forget_subprocess();
+        tls_subprocess_frame = nullptr;
     }
 }
 
 // 0 lets the fork pass; -1 refuses it, with the exception set.
 int before_fork(const char* event) noexcept {
     end_fork_intent();
+    forget_subprocess(); // this one is no subprocess's, wherever it is called from
     learn_driver();
     const ForkState& state = fork_state();
     const bool up = state.driver.load() == static_cast<int>(DriverKnown::up);
@@ -87,6 +101,12 @@ int before_fork(const char* event) noexcept {
     if (on_fork == nullptr) {
         return 0;
     }
+    // Under `watch` nothing is said before a fork, so nothing is lost where the judgement is already known.
+    const bool silent = policy == static_cast<int>(Policy::watch) && tls_allowed_forks == 0;
+    if (silent && recall_site(PyEval_GetFrame())) {
+        tls_fork_frame = PyEval_GetFrame();
+        return 0;
+    }
     PyObject* callback = on_fork;
     Py_INCREF(callback);
     tls_deciding = true;
@@ -98,6 +118,9 @@ int before_fork(const char* event) noexcept {
         return -1;
     }
     Py_DECREF(result);
+    if (silent) {
+        remember_site();
+    }
     tls_fork_frame = PyEval_GetFrame();
     return 0;
 }
@@ -106,9 +129,8 @@ int audit(const char* event, PyObject*, void*) noexcept {
     if (tls_inside_cuinit) {
         settle_cuinit();
     }
-    if (tls_subprocess_seen) {
-        tls_subprocess_seen = false;
-        forget_subprocess();
+    if (tls_subprocess_frame != nullptr) {
+        forget_stale_subprocess();
     }
     if (current_fork_intent() != nullptr && !tls_deciding) {
         forget_stale_intent();
@@ -117,7 +139,7 @@ int audit(const char* event, PyObject*, void*) noexcept {
         return before_fork(event);
     }
     if (event[0] == 's' && std::strcmp(event, "subprocess.Popen") == 0) {
-        tls_subprocess_seen = true;
+        tls_subprocess_frame = PyEval_GetFrame();
         announce_subprocess();
     } else if (event[0] == 'c' && std::strcmp(event, kProbe) == 0) {
         probe_seen.store(true);
@@ -125,8 +147,16 @@ int audit(const char* event, PyObject*, void*) noexcept {
     return 0;
 }
 
-PyObject* after_in_child(PyObject*, PyObject*) noexcept {
-    if (on_child != nullptr && in_main_interpreter() && !finalizing()) {
+// The child writes to as few pages as can be: each costs a copy. Python is asked only where torch is there to be asked.
+void set_up_child() noexcept {
+    const ForkState& state = fork_state();
+    if (state.inherited.load() != static_cast<int>(Inherited::yes) || state.tripwire.load() == 0 ||
+        state.policy.load() == static_cast<int>(Policy::off)) {
+        return;
+    }
+    watch_collections();
+    PyObject* modules = PyImport_GetModuleDict();
+    if (on_child != nullptr && PyDict_GetItemString(modules, "torch.cuda") != nullptr) {
         PyObject* callback = on_child;
         Py_INCREF(callback);
         PyObject* result = PyObject_CallFunction(callback, nullptr);
@@ -136,6 +166,12 @@ PyObject* after_in_child(PyObject*, PyObject*) noexcept {
             PyErr_Clear();
         }
         Py_XDECREF(result);
+    }
+}
+
+PyObject* after_in_child(PyObject*, PyObject*) noexcept {
+    if (in_main_interpreter() && !finalizing()) {
+        set_up_child();
     }
     Py_RETURN_NONE;
 }

@@ -14,11 +14,14 @@ void add_fork(pybind11::module_& module);
 void add_audit_hook(pybind11::module_& module);
 void add_origin(pybind11::module_& module);
 
+// Appends the guard's callback to gc.callbacks, so that a touch made by the collector is told as one. Needs the GIL.
+void watch_collections() noexcept;
+
 // On the audit events of a thread that is, or was just, inside cuInit: learns how it ended. Needs the GIL.
 void settle_cuinit() noexcept;
 
-// What the hook could not ask inside cuInit, asked on the same thread after it returned: how it ended, Python's name of the
-// thread, outer frames that are missing. Needs the GIL; does nothing on any other thread.
+// What the hook could not ask inside cuInit, asked on the same thread after it returned: how it ended, Python's name of
+// the thread, outer frames that are missing. Needs the GIL; does nothing on any other thread.
 void complete_own_origin(bool driver_is_up) noexcept;
 
 // Asks the driver, giving the GIL up only where the loader has to be asked too.

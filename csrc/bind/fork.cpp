@@ -1,6 +1,7 @@
 #include "bind/bindings.hpp"
 #include "core/atfork.hpp"
 #include "core/fork_intent.hpp"
+#include "core/fork_state.hpp"
 #include "core/safe_output.hpp"
 
 #include <string_view>
@@ -36,6 +37,10 @@ void add_fork(py::module_& module) {
             return true;
         },
         py::arg("use"), py::arg("forked"), py::arg("woken"), py::arg("advice"), py::arg("threads"));
+    module.def("allowed_forks", [] { return tls_allowed_forks; });
+    module.def("enter_allowed", [] { ++tls_allowed_forks; });
+    // Never below none: a child leaves blocks that it never entered.
+    module.def("leave_allowed", [] { tls_allowed_forks -= tls_allowed_forks > 0 ? 1 : 0; });
     module.def("set_default_advice", [](const char* text) { set_default_advice(text); });
     module.def("own_site", [] {
         const ForkSite& site = own_fork_site();

@@ -1,5 +1,6 @@
 // Who woke CUDA, as Python sees it: plain tuples, which cuda_fork_guard/origin.py makes values of.
 #include <dlfcn.h>
+#include <unistd.h>
 #include <memory>
 #include <new>
 
@@ -55,8 +56,10 @@ py::object native_name(const char* name) {
     return py::str(std::string(name, symbol + 2) + demangled);
 }
 
-// None, or (stack, native callers, thread, pid, tid, time, outcome: 0 not seen, 1 the driver was up then, 2 it was not)
+// None, or (stack, native callers, thread, pid, tid, time, outcome: 0 not seen, 1 the driver was up then, 2 it was not,
+// calls of cuInit in this process since; -1 if it was another process')
 py::object origin_tuple() {
+    settle_cuinit();
     const Origin& one = origin();
     if (one.phase.load(std::memory_order_acquire) != Origin::captured) {
         return py::none();
@@ -66,8 +69,9 @@ py::object origin_tuple() {
         callers[static_cast<std::size_t>(at)] = native_name(one.native.names[at]);
     }
     const char* const thread = one.python_thread[0] != '\0' ? one.python_thread : one.thread;
+    const auto later = static_cast<std::int64_t>(fork_state().cuinit_calls.load()) - one.call;
     return py::make_tuple(stack_tuple(one.python), callers, text(thread), one.pid, one.tid, one.time,
-                          one.outcome.load());
+                          one.outcome.load(), one.pid == getpid() ? later : -1);
 }
 
 std::unique_ptr<PythonStack> walked_now() noexcept {
@@ -77,16 +81,29 @@ std::unique_ptr<PythonStack> walked_now() noexcept {
 
 // Python's own name of this thread, if the threading module knows it. Not current_thread(): that would register it.
 void name_thread(Origin& own) {
-    const py::dict modules = py::reinterpret_borrow<py::dict>(PyImport_GetModuleDict());
+    const auto modules = py::reinterpret_borrow<py::dict>(PyImport_GetModuleDict());
     if (!modules.contains("threading")) {
         return;
     }
-    const py::object threading = modules["threading"];
-    const auto known = py::dict(threading.attr("_active"));
+    const auto known = py::dict(modules["threading"].attr("_active"));
     const auto id = py::int_(PyThread_get_thread_ident());
     if (known.contains(id)) {
-        const std::string name = py::str(known[id].attr("name"));
+        const std::string name = bytes_of(py::str(known[id].attr("name")));
         copy_text(own.python_thread, sizeof own.python_thread, name.data(), name.size());
+    }
+}
+
+void complete(Origin& own, bool driver_is_up) {
+    if (own.outcome.load() == Origin::not_seen && fork_state().cuinit_calls.load() == own.call) {
+        own.outcome.store(driver_is_up ? Origin::driver_up : Origin::driver_down);
+    }
+    if (own.python.count > 0 && !own.python.complete) {
+        if (const auto now = walked_now()) {
+            join_outer_frames(own.python, *now);
+        }
+    }
+    if (own.python_thread[0] == '\0') {
+        name_thread(own);
     }
 }
 
@@ -105,28 +122,41 @@ std::string listen_to(const py::str& file) {
     return "";
 }
 
+PyObject* on_collection(PyObject*, PyObject* arguments) noexcept {
+    // ("start" or "stop", a dict)
+    PyObject* const phase =
+        PyTuple_Check(arguments) && PyTuple_GET_SIZE(arguments) > 0 ? PyTuple_GET_ITEM(arguments, 0) : nullptr;
+    set_collecting(phase != nullptr && PyUnicode_Check(phase) && PyUnicode_CompareWithASCIIString(phase, "start") == 0);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef on_collection_method = {"cuda_fork_guard_on_collection", on_collection, METH_VARARGS, nullptr};
+
 } // namespace
+
+void watch_collections() noexcept {
+    static bool watching = false; // inherited by children together with the list it stands in
+    PyObject* const callbacks = PyDict_GetItemString(PyModule_GetDict(PyImport_AddModule("gc")), "callbacks");
+    if (watching || callbacks == nullptr || !PyList_Check(callbacks)) {
+        return;
+    }
+    PyObject* const function = PyCFunction_New(&on_collection_method, nullptr);
+    watching = function != nullptr && PyList_Append(callbacks, function) == 0;
+    Py_XDECREF(function);
+    PyErr_Clear();
+}
 
 void complete_own_origin(bool driver_is_up) noexcept {
     Origin* const own = own_origin();
-    if (own == nullptr) {
+    // The last audit event comes when the interpreter has no modules any more.
+    if (own == nullptr || Py_IsInitialized() == 0) {
         return;
     }
-    if (own->outcome.load() == Origin::not_seen && fork_state().cuinit_calls.load() == 1) {
-        own->outcome.store(driver_is_up ? Origin::driver_up : Origin::driver_down);
-    }
-    if (own->python.count > 0 && !own->python.complete) {
-        if (const auto now = walked_now()) {
-            join_outer_frames(own->python, *now);
-        }
-    }
-    if (own->python_thread[0] == '\0') {
-        const py::error_scope pending;
-        try {
-            name_thread(*own);
-        } catch (...) {
-            PyErr_Clear(); // the system's name has to do
-        }
+    const py::error_scope pending;
+    try {
+        complete(*own, driver_is_up);
+    } catch (...) {
+        PyErr_Clear(); // the system's name of the thread has to do
     }
 }
 
@@ -148,17 +178,17 @@ void add_origin(py::module_& module) {
             listen(nullptr);
         }
     });
+    module.def("capture_next_origin", [] { capture_next_origin(); });
     module.def("origin", origin_tuple);
     // The stack of the calling thread, as in origin(); None if there is no memory for it.
     module.def("python_stack", []() -> py::object {
         const auto stack = walked_now();
         return stack == nullptr ? py::object(py::none()) : py::object(stack_tuple(*stack));
     });
-    module.def("touch_by_refusal", [](const py::str& used) { touch_by_refusal(bytes_of(used).c_str()); }, py::arg("used"));
+    module.def(
+        "touch_by_refusal", [](const py::str& used) { touch_by_refusal(bytes_of(used).c_str()); }, py::arg("used"));
     module.def("note_stderr", [] { note_stderr(); });
-    // For gc.callbacks.
-    module.def("on_collection",
-               [](std::string_view phase, const py::handle&) { set_collecting(phase == "start"); });
+    module.def("watch_collections", [] { watch_collections(); });
 }
 
 } // namespace cfg::bind

@@ -1,5 +1,5 @@
-// Fetches the C handler of faulthandler.register: the one function that writes a Python stack without the GIL and is there
-// in every build of CPython (_Py_DumpTraceback is exported by some only).
+// Fetches the C handler of faulthandler.register: the one function that writes a Python stack without the GIL and is
+// there in every build of CPython (_Py_DumpTraceback is exported by some only).
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -48,8 +48,8 @@ bool is_default(const Disposition& disposition) noexcept {
 constexpr int kFirstSignal = 58;
 constexpr int kLastSignal = 45;
 
-// High, so that no program meets it by opening files one after the other; not higher, since the kernel's table grows with
-// the number.
+// High, so that no program meets it by opening files one after the other; not higher, since the kernel's table grows
+// with the number.
 constexpr rlim_t kHighestDescriptor = 4096;
 constexpr int kBelowTheLimit = 24;
 constexpr int kDescriptorsTried = 64;

@@ -28,7 +28,7 @@ void add_state(py::module_& module) {
     module.def("policy", [] { return fork_state().policy.load(); });
     module.def("set_policy", [](int policy) { fork_state().policy.store(policy); });
     module.def("set_tripwire_wanted", [](bool wanted) { fork_state().tripwire.store(wanted ? 1 : 0); });
-    module.def("set_exiting", [] { fork_state().exiting.store(1); });
+    module.def("set_cpu_only", [] { fork_state().cpu_only.store(1); });
     module.def("tripwire", [] {
         return py::make_tuple(static_cast<int>(tripwire::state()), tripwire::reason(), tripwire::entries(),
                               tripwire::skipped());

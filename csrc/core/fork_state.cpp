@@ -10,6 +10,7 @@ ForkState global_state;
 } // namespace
 
 CFG_TLS bool tls_inside_cuinit = false;
+CFG_TLS int tls_allowed_forks = 0;
 
 ForkState& fork_state() noexcept {
     return global_state;

@@ -26,7 +26,7 @@ struct ForkState {
     std::atomic<std::uint32_t> cuinit_calls{0}; // seen by the hook in this process, failed ones included
     std::atomic<int> policy{0};                 // Policy
     std::atomic<int> tripwire{0};               // wanted (1) or switched off (0)
-    std::atomic<int> exiting{0};                // exit() or interpreter finalisation has begun
+    std::atomic<int> cpu_only{0};               // verified as a process that must never use CUDA
     std::atomic<int> driver_helpers{0};         // forks made by the driver itself, inside cuInit
     std::atomic<pid_t> origin_pid{0};           // whose cuInit the recorded origin is: inherited over forks
 };
@@ -36,5 +36,8 @@ ForkState& fork_state() noexcept;
 // Set by the hook for the thread that is inside cuInit: a fork on it is the driver's own helper (nvidia-modprobe).
 // Nothing tells when cuInit returns; the next audit event or question on the same thread does, and clears it.
 extern CFG_TLS bool tls_inside_cuinit;
+
+// How many allow_fork blocks this thread is in. A child is in none: they are its parent's intention.
+extern CFG_TLS int tls_allowed_forks;
 
 } // namespace cfg

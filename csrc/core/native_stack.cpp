@@ -46,19 +46,36 @@ bool is_below_the_caller(const Dl_info& info) noexcept {
     return std::strcmp(file, "cuda_fork_guard_hook.so") == 0 || std::strncmp(file, "libcuda.so", 10) == 0;
 }
 
-void name(char (&to)[NativeStack::kName], const Dl_info* info, std::uintptr_t address) noexcept {
-    Text text(to, sizeof to);
-    if (info == nullptr) {
-        text.hex(address);
-        return;
+// "libcudart.so.12: cudaGetDeviceCount"; "libfoo.so+0x1234" for a function that isn't exported. The latter says little
+// beside a named neighbour of the same library, and is left out there.
+class Namer {
+  public:
+    explicit Namer(NativeStack& stack) noexcept : stack_(stack) {}
+
+    void add(const Dl_info& info, std::uintptr_t address) noexcept {
+        const bool named = info.dli_sname != nullptr;
+        if (info.dli_fbase == library_ && !named) {
+            return;
+        }
+        if (info.dli_fbase == library_ && !last_is_named_) {
+            --stack_.count;
+        }
+        library_ = info.dli_fbase;
+        last_is_named_ = named;
+        Text text(stack_.names[stack_.count++], NativeStack::kName);
+        text.put(file_part(info.dli_fname));
+        if (named) {
+            text.put(": ").put(info.dli_sname);
+        } else {
+            text.put("+").hex(address - reinterpret_cast<std::uintptr_t>(info.dli_fbase));
+        }
     }
-    text.put(file_part(info->dli_fname));
-    if (info->dli_sname != nullptr) {
-        text.put(": ").put(info->dli_sname);
-    } else {
-        text.put("+").hex(address - reinterpret_cast<std::uintptr_t>(info->dli_fbase));
-    }
-}
+
+  private:
+    NativeStack& stack_;
+    const void* library_ = nullptr;
+    bool last_is_named_ = false;
+};
 
 } // namespace
 
@@ -72,6 +89,7 @@ void capture_native_stack(NativeStack& stack) noexcept {
     // Not backtrace(): its first call loads a library.
     _Unwind_Backtrace(collect, &addresses);
     stack.count = 0;
+    Namer namer(stack);
     bool caller_reached = false;
     for (int at = 0; at < addresses.count && stack.count < NativeStack::kMax; ++at) {
         Dl_info info{};
@@ -79,10 +97,10 @@ void capture_native_stack(NativeStack& stack) noexcept {
         if (known && info.dli_fbase == interpreter_base.load()) {
             break;
         }
-        // A frame nobody can name between the driver's is the driver's, or a trampoline of ours.
+        // One that belongs to no library is generated code: a trampoline of ours, or some compiler's. It has no name.
         caller_reached = caller_reached || (known && !is_below_the_caller(info));
-        if (caller_reached) {
-            name(stack.names[stack.count++], known ? &info : nullptr, addresses.at[at]);
+        if (caller_reached && known) {
+            namer.add(info, addresses.at[at]);
         }
     }
 }

@@ -38,13 +38,14 @@ void record(const Origin& done) noexcept {
     ring_push(EventKind::origin, text.data(), text.size());
 }
 
-void capture() noexcept {
+void capture(std::uint32_t call) noexcept {
     const int slot = 1 - current_slot.load();
     Origin& mine = slots[slot];
     mine.time = wall_clock();
     mine.pid = getpid();
     mine.tid = thread_id();
     mine.python_thread[0] = '\0';
+    mine.call = call;
     mine.outcome.store(Origin::not_seen);
     if (prctl(PR_GET_NAME, mine.thread) != 0) {
         mine.thread[0] = '\0';
@@ -69,17 +70,21 @@ void on_cuinit() noexcept {
     int cancel_state = 0;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     ForkState& state = fork_state();
-    state.cuinit_calls.fetch_add(1);
+    const std::uint32_t call = state.cuinit_calls.fetch_add(1) + 1;
     int down = static_cast<int>(DriverKnown::down);
     state.driver.compare_exchange_strong(down, static_cast<int>(DriverKnown::tried));
     tls_inside_cuinit = true;
-    if (state.inherited.load() == static_cast<int>(Inherited::yes)) {
+    if (state.inherited.load() == static_cast<int>(Inherited::yes) || state.cpu_only.load() != 0) {
         touch_by_driver_call("cuInit");
     } else if (claim()) {
-        capture();
+        capture(call);
     }
     pthread_setcancelstate(cancel_state, nullptr);
     errno = saved_errno;
+}
+
+void capture_next_origin() noexcept {
+    claimed_by.store(0);
 }
 
 Origin* own_origin() noexcept {

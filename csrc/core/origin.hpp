@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <sys/types.h>
 
 #include "core/native_stack.hpp"
@@ -20,6 +21,7 @@ struct Origin {
     pid_t pid;
     pid_t tid;
     double time;
+    std::uint32_t call;       // which cuInit of the process it was: 1 for the first that the hook saw
     std::atomic<int> outcome; // Outcome
 };
 
@@ -29,6 +31,9 @@ Origin& origin() noexcept;
 
 // What the hook library calls on every cuInit. Counts the call; in an inherited process it is a touch (touch.hpp).
 void on_cuinit() noexcept;
+
+// The next cuInit is captured too, although an earlier one of this process (that failed) already was.
+void capture_next_origin() noexcept;
 
 // The origin if it is this thread's own in this process, else null: what the hook could not ask inside cuInit is asked
 // later, by the one writer that remains.

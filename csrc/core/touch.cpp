@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/fork_intent.hpp"
+#include "core/exiting.hpp"
 #include "core/fork_state.hpp"
 #include "core/native_stack.hpp"
 #include "core/origin.hpp"
@@ -64,7 +65,7 @@ void tell(const char* used) noexcept {
         facts.woken = buffer;
     }
     const std::size_t length = format_touch_report(report, facts);
-    const bool exiting = state.exiting.load() != 0;
+    const bool exiting = process_is_exiting();
     // The record first: the process may die at any moment.
     ring_push(exiting ? EventKind::end : EventKind::touch, report, length - 1);
     if (own_fork_use() != ForkUse::quiet && !exiting && !stderr_was_closed.load()) {

@@ -10,7 +10,7 @@ namespace cfg {
 
 constexpr std::size_t kPlaceLimit = 400; // bytes of a place in a report: longer paths lose their beginning
 
-// Ordinary context, at install. Folders with their trailing slash, "" for none. One that doesn't fit is left out: then
+// Ordinary context, at install. Folders, "" for none. One that doesn't fit is left out: then
 // its frames count as the user's.
 void set_code_roots(const char* standard_library, const char* guard) noexcept;
 
