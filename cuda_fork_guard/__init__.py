@@ -3,6 +3,9 @@ workers do. So by default this guard says nothing at the fork; it speaks when a 
 three lines: where it was used, where it was forked, and who woke CUDA.
 
 ``import cuda_fork_guard`` at program start installs it, with the policy in ``CUDA_FORK_GUARD``, else ``watch``.
+
+PYTEST_DONT_REWRITE: under ``CUDA_FORK_GUARD`` this is imported before pytest, which would warn that it came too late for
+its assertions (and stop, with warnings as errors).
 """
 
 from __future__ import annotations
