@@ -55,13 +55,13 @@ class Popen(popen_forkserver.Popen):
         source = server.current()
         source.prepare(self._preload)
         prepared = cpython.preparation_data(process_obj.name)
+        del prepared["start_method"]  # the worker's default is its own context: see worker.py
         buffer = io.BytesIO()
         cpython.set_spawning_popen(self)
         try:
             prepared["cuda_fork_guard"] = StartCheck(
                 descriptor=reduction.DupFd(verdict_w),
                 lent=source.lent(),
-                is_default=_take_default(prepared),
                 refuse=not notice.in_pool_supervisor(),
             )
             reduction.dump(prepared, buffer)
@@ -107,6 +107,8 @@ class Process(context.ForkServerProcess):
     """A worker of the proved forkserver. Each context has a subclass that knows its preload."""
 
     _guard_preload: tuple[str, ...] = ()
+    # With a name here multiprocessing would make CPython's own context of that name the default in each worker.
+    _start_method = None
 
     @classmethod
     def _Popen(cls, process_obj: BaseProcess) -> Popen:
@@ -158,14 +160,6 @@ def context_for(preload: tuple[str, ...]) -> ProvedForkServerContext:
     """
     server.current().require(preload)
     return _contexts.setdefault(preload, ProvedForkServerContext(preload))
-
-
-def _take_default(prepared: dict[str, Any]) -> bool:
-    """Is a context of ours this process's default? The worker then gets it too, and not CPython's own of that name."""
-    ours = isinstance(cpython.default_context(), ProvedForkServerContext)
-    if ours:
-        del prepared["start_method"]
-    return ours
 
 
 def _close_all(*descriptors: int) -> None:

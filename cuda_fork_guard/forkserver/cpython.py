@@ -75,7 +75,6 @@ def preparation_data(name: str) -> dict[str, Any]:
     prepared: dict[str, Any] = _spawn.get_preparation_data(name)
     if unfixed:
         multiprocessing.set_start_method(None, force=True)
-        prepared["start_method"] = None
     return prepared
 
 
