@@ -81,7 +81,8 @@ def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | No
         module.set_tripwire_wanted(tripwire is not False)
     module.hook_python_forks(_before_fork, _after_fork_in_child)
     waking.install(module, origin, first)
-    module.driver_up()
+    if module.driver_up():
+        module.prepare_tripwire()
 
 
 def _learn_inheritance(module: ModuleType) -> None:
@@ -210,8 +211,7 @@ def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) ->
     names: tuple[str, ...] | None = ()
     if chosen.action != decision.PASS:
         names, _why = _threads(module)
-        if module.state()["driver"] == evidence.UP:
-            module.prepare_tripwire()
+        module.prepare_tripwire()
     if chosen.use == decision.USE_ALLOWED:
         forked = f"{forked} allowed: {'; '.join(_thread.allowed)}"
     module.intend_fork(
