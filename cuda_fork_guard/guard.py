@@ -81,8 +81,7 @@ def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | No
         module.set_tripwire_wanted(tripwire is not False)
     module.hook_python_forks(_before_fork, _after_fork_in_child)
     waking.install(module, origin, first)
-    if module.driver_up():
-        module.prepare_tripwire()
+    module.driver_up()
 
 
 def _learn_inheritance(module: ModuleType) -> None:
@@ -104,7 +103,10 @@ def uninstall() -> None:
 def set_policy(number: int) -> None:
     _guard.policy = number
     if native is not None:
+        was_off = native.policy() == policies.OFF
         native.set_policy(number)
+        if was_off and number != policies.OFF:
+            native.prepare_tripwire()  # nothing where CUDA is not up
 
 
 def current_policy() -> int:
