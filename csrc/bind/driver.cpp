@@ -113,7 +113,11 @@ void settle_cuinit() noexcept {
 }
 
 void add_driver(py::module_& module) {
-    module.def("driver_up", [] { return learn_driver().up; });
+    // Whoever asks is not inside cuInit any more. Where the audit hook is not there nothing else tells.
+    module.def("driver_up", [] {
+        settle_cuinit();
+        return learn_driver().up;
+    });
     module.def("driver", driver_facts);
     // Before a fork that is unsafe, also for a libcuda that was loaded since; nothing where the driver is not up.
     module.def("prepare_tripwire", [] { prepare_tripwire(); });
