@@ -45,7 +45,7 @@ def raw(
     native: tuple[str, ...] = ("libcudart.so.12: cudaGetDeviceCount",),
     thread: str = "pt_autograd_0",
     pid: int = GONE,
-    tid: int = GONE,
+    tid: int = GONE + 1,
     complete: bool = True,
     reason: str = "",
 ) -> tuple[Any, ...]:
@@ -108,8 +108,8 @@ def test_threads() -> None:
     assert origin.from_native(raw(pid=own, tid=own), None).thread == "MainThread"
     assert origin.from_native(raw(pid=own), None).thread == "pt_autograd_0"
     program = Path("/proc/self/comm").read_text().strip()
-    assert origin.from_native(raw(pid=own, thread=program), None).thread == f"tid {GONE}"
-    assert origin.from_native(raw(pid=own, thread=""), None).thread == f"tid {GONE}"
+    assert origin.from_native(raw(pid=own, thread=program), None).thread == f"tid {GONE + 1}"
+    assert origin.from_native(raw(pid=own, thread=""), None).thread == f"tid {GONE + 1}"
 
 
 def test_observed() -> None:
