@@ -116,9 +116,7 @@ def check_fork() -> None:
     guard.check(fork_site.caller(1))
 
 
-def verify_worker(
-    expect: str = "clean", *, device: int | None = None, release_handles: bool = False
-) -> WorkerReport:
+def verify_worker(expect: str = "clean", *, device: int | None = None, release_handles: bool = False) -> WorkerReport:
     """Verifies this process, and returns what it found.
 
     - ``"clean"``: not inherited, and no CUDA here yet: whatever context this process makes will be its own.

@@ -91,7 +91,7 @@ def from_native(raw: tuple[Any, ...], up: bool | None) -> Origin:
         python=python,
         import_chain=chain,
         native=callers,
-        thread=_thread_name(tid, thread, own and tid == pid),
+        thread=_thread_name(pid, tid, thread),
         pid=pid,
         time=when,
         result=result(outcome, up=up, later=later, ended=ended, devices=devices_shown()),
@@ -113,7 +113,7 @@ def observed(stack: tuple[Any, ...] | None, pid: int, why: str = "") -> Origin:
         python=_stack(stack)[0] if stack is not None else (),
         import_chain=(),
         native=(),
-        thread=_thread_name(_thread.get_native_id(), "", _thread.get_native_id() == pid),
+        thread=_thread_name(pid, _thread.get_native_id(), ""),
         pid=pid,
         time=time.time(),
         result="succeeded",
@@ -122,14 +122,16 @@ def observed(stack: tuple[Any, ...] | None, pid: int, why: str = "") -> Origin:
     )
 
 
-def _thread_name(tid: int, name: str, main: bool) -> str:
-    """Python's name if the thread is still there; else the system's, unless that is just the program's."""
-    if main:
+def _thread_name(pid: int, tid: int, name: str) -> str:
+    """Python's name if the thread was there when it was first asked for; else the system's, unless that is just the
+    program's."""
+    if tid == pid:
         return "MainThread"
-    for thread in tuple(getattr(sys.modules.get("threading"), "_active", {}).values()):
-        if thread.native_id == tid:
-            _names[os.getpid(), tid] = str(thread.name)
-    return _names.get((os.getpid(), tid)) or (name if name not in ("", _program()) else f"tid {tid}")
+    if pid == os.getpid():
+        for thread in tuple(getattr(sys.modules.get("threading"), "_active", {}).values()):
+            if thread.native_id == tid:
+                _names[pid, tid] = str(thread.name)
+    return _names.get((pid, tid)) or (name if name not in ("", _program()) else f"tid {tid}")
 
 
 def _program() -> str:

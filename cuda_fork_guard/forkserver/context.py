@@ -14,6 +14,7 @@ from .worker import StartCheck
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from multiprocessing.process import BaseProcess
     from typing import Any
 
 _UNKNOWN_EXIT_CODE = 255  # CPython's own answer where the server that would know is gone
@@ -27,7 +28,11 @@ class Popen(popen_forkserver.Popen):
     returncode: int | None
     sentinel: int
 
-    def _launch(self, process_obj: Process) -> None:
+    def __init__(self, process_obj: BaseProcess, preload: tuple[str, ...]) -> None:
+        self._preload = preload
+        super().__init__(process_obj)
+
+    def _launch(self, process_obj: BaseProcess) -> None:
         verdict_r, verdict_w = os.pipe()
         try:
             try:
@@ -46,24 +51,24 @@ class Popen(popen_forkserver.Popen):
         finally:
             os.close(verdict_r)
 
-    def _request(self, process_obj: Process, verdict_w: int) -> tuple[int, int, bytes]:
-        source, preload = server.current(), process_obj._guard_preload
-        source.prepare(preload)
+    def _request(self, process_obj: BaseProcess, verdict_w: int) -> tuple[int, int, bytes]:
+        source = server.current()
+        source.prepare(self._preload)
         prepared = cpython.preparation_data(process_obj.name)
+        del prepared["start_method"]  # the worker's default is its own context: see worker.py
         buffer = io.BytesIO()
         cpython.set_spawning_popen(self)
         try:
             prepared["cuda_fork_guard"] = StartCheck(
                 descriptor=reduction.DupFd(verdict_w),
                 lent=source.lent(),
-                is_default=_take_default(prepared),
                 refuse=not notice.in_pool_supervisor(),
             )
             reduction.dump(prepared, buffer)
             reduction.dump(process_obj, buffer)
         finally:
             cpython.set_spawning_popen(None)
-        status_r, data_w = source.connect(self._fds, preload)
+        status_r, data_w = source.connect(self._fds, self._preload)
         return status_r, data_w, buffer.getvalue()
 
     def _watch(self, parent_w: int) -> int:
@@ -102,10 +107,13 @@ class Process(context.ForkServerProcess):
     """A worker of the proved forkserver. Each context has a subclass that knows its preload."""
 
     _guard_preload: tuple[str, ...] = ()
+    # With a name here multiprocessing would make CPython's own context of that name the default in each worker.
+    _start_method = None
 
-    @staticmethod
-    def _Popen(process_obj: Process) -> Popen:  # type: ignore[override]
-        return Popen(process_obj)
+    @classmethod
+    def _Popen(cls, process_obj: BaseProcess) -> Popen:
+        # As the default context's, cls is one of ours and process_obj a plain multiprocessing.Process.
+        return Popen(process_obj, cls._guard_preload)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if "_guard_preload" in type(self).__dict__:  # one made below: it has no name to be pickled by
@@ -152,14 +160,6 @@ def context_for(preload: tuple[str, ...]) -> ProvedForkServerContext:
     """
     server.current().require(preload)
     return _contexts.setdefault(preload, ProvedForkServerContext(preload))
-
-
-def _take_default(prepared: dict[str, Any]) -> bool:
-    """Is a context of ours this process's default? The worker then gets it too, and not CPython's own of that name."""
-    ours = isinstance(cpython.default_context(), ProvedForkServerContext)
-    if ours:
-        del prepared["start_method"]
-    return ours
 
 
 def _close_all(*descriptors: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+
 from cuda_fork_guard import frames
 from cuda_fork_guard.frames import Frame
 
@@ -34,7 +35,8 @@ OWN = frame(f"{GUARD}/guard.py")
     [
         ((OUTER, USER, TORCH, THREADING, OWN), USER),
         ((THREADING, TORCH, DEBIAN, FROZEN), DEBIAN),
-        ((THREADING, FROZEN, OWN), None),
+        ((THREADING, FROZEN, OWN), FROZEN),
+        ((OWN,), None),
         ((frames.gap(3), TORCH), TORCH),
         ((frames.gap(3),), None),
         ((), None),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from cuda_fork_guard import origin
 from cuda_fork_guard.origin import Origin
 
@@ -44,7 +45,7 @@ def raw(
     native: tuple[str, ...] = ("libcudart.so.12: cudaGetDeviceCount",),
     thread: str = "pt_autograd_0",
     pid: int = GONE,
-    tid: int = GONE,
+    tid: int = GONE + 1,
     complete: bool = True,
     reason: str = "",
 ) -> tuple[Any, ...]:
@@ -54,7 +55,10 @@ def raw(
 def test_line_without_source_names_the_called_function() -> None:
     stack = (("/py/site-packages/torch/cuda/__init__.py", 174, "is_available"), ("/home/u/train.py", 12, "main"))
     found = origin.from_native(raw(stack), None)
-    assert found.line() == f"/home/u/train.py:12 in main  (torch.cuda.is_available -> cuInit, pid {GONE}, thread pt_autograd_0)"
+    assert (
+        found.line()
+        == f"/home/u/train.py:12 in main  (torch.cuda.is_available -> cuInit, pid {GONE}, thread pt_autograd_0)"
+    )
     assert str(found) == found.line()
 
 
@@ -104,8 +108,8 @@ def test_threads() -> None:
     assert origin.from_native(raw(pid=own, tid=own), None).thread == "MainThread"
     assert origin.from_native(raw(pid=own), None).thread == "pt_autograd_0"
     program = Path("/proc/self/comm").read_text().strip()
-    assert origin.from_native(raw(pid=own, thread=program), None).thread == f"tid {GONE}"
-    assert origin.from_native(raw(pid=own, thread=""), None).thread == f"tid {GONE}"
+    assert origin.from_native(raw(pid=own, thread=program), None).thread == f"tid {GONE + 1}"
+    assert origin.from_native(raw(pid=own, thread=""), None).thread == f"tid {GONE + 1}"
 
 
 def test_observed() -> None:

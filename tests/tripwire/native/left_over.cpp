@@ -1,5 +1,5 @@
-// A process forked while another thread was swapping pages: nobody in the child ends what was begun. Such moments last some
-// microseconds, so they are set up here, mark by mark, instead of waited for.
+// A process forked while another thread was swapping pages: nobody in the child ends what was begun. Such moments last
+// some microseconds, so they are set up here, mark by mark, instead of waited for.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,8 +17,8 @@ void mark(wire::Phase phase, pid_t pid) {
 void move_copy(std::size_t which) {
     const wire::Image& image = wire::images()[0];
     const std::size_t length = image.stretch.length;
-    CHECK(mremap(image.copies.load() + which * length, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, image.stretch.text) !=
-          MAP_FAILED);
+    CHECK(mremap(image.copies.load() + which * length, length, length, MREMAP_MAYMOVE | MREMAP_FIXED,
+                 image.stretch.text) != MAP_FAILED);
 }
 } // namespace
 

@@ -1,5 +1,6 @@
-// Forks from two threads, beside threads that allocate and look libraries up; every child is armed in the C child handler,
-// and four of its threads touch at once under a storm of signals, two of them with every signal blocked. Arguments: forks.
+// Forks from two threads, beside threads that allocate and look libraries up; every child is armed in the C child
+// handler, and four of its threads touch at once under a storm of signals, two of them with every signal blocked.
+// Arguments: forks.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -40,7 +41,7 @@ void count_touch(const char* function) noexcept {
 }
 
 void storm_begins() {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = count_signal;
     action.sa_flags = SA_RESTART;
     CHECK(sigaction(SIGALRM, &action, nullptr) == 0 && sigaction(SIGUSR1, &action, nullptr) == 0);
@@ -82,7 +83,8 @@ int touch_from_four_threads(const Functions* functions) {
     }
     CHECK(g_signals > 0);
     CHECK(g_touches_here == 1);
-    CHECK(std::any_of(functions, functions + kTouching, [](const Functions& function) { return function.name == g_touched; }));
+    CHECK(std::any_of(functions, functions + kTouching,
+                      [](const Functions& function) { return function.name == g_touched; }));
     return wrong.load();
 }
 
