@@ -6,7 +6,7 @@ import os
 import sys
 from _thread import _local
 
-from . import decision, event_log, evidence, fork_site, paths, policies, process_status, report, waking
+from . import decision, event_log, evidence, fork_site, paths, policies, process_status, report, state, waking
 from .decision import Decision
 from .errors import CudaForkGuardWarning, UnsafeForkError, UnsafeForkWarning
 from .fork_site import ForkSite
@@ -21,7 +21,7 @@ native: ModuleType | None = None
 unsupported_reason = ""
 if sys.platform == "linux":
     try:
-        from . import _native as native  # type: ignore[no-redef]
+        from . import _native as native
     except ImportError as error:
         unsupported_reason = f"the native module can't be loaded: {error}"
 else:
@@ -43,19 +43,20 @@ class _Guard:
     trouble = ""  # the guard's own last failure: told in status(), never to the program
 
 
-_guard = _Guard()
-_thread = _ThreadState()
+# Kept by the process, not by this module: if the package is removed from sys.modules and imported again, allow_fork of
+# the first copy must still be known to the second one's hook, and the second import find the guard installed.
+_shared = native.shared() if native is not None and native.in_main_interpreter() else {}
+_guard: _Guard = _shared.setdefault("guard", _Guard())
+_thread: _ThreadState = _shared.setdefault("thread", _ThreadState())
 
 
 def install(policy_name: str | None, origin: bool | None, tripwire: bool | None) -> None:
     """See the package's ``install``."""
-    number, complaint = _guard.policy, None
+    number, complaint = current_policy(), None
     if policy_name is not None:
         number = policies.parse(policy_name)
-    elif not _guard.installed:
+    elif not _guard.installed and (native is None or native.in_main_interpreter()):
         number, complaint = policies.from_variable(os.environ.get(policies.VARIABLE))
-    elif native is not None:
-        number = native.policy()
     if native is not None:
         _install_native(native, origin, tripwire)
     set_policy(number)
@@ -66,19 +67,28 @@ def install(policy_name: str | None, origin: bool | None, tripwire: bool | None)
 
 def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | None) -> None:
     first = not _guard.installed
-    if not module.in_main_interpreter():
-        return  # the main interpreter's guard already sees the whole process
+    _guard.handlers_error = module.register_fork_handlers()
+    _guard.ring = module.create_ring()
     if module.generation() == 0 and first:
         flag = module.forked_without_exec()
         _guard.forked_without_exec = None if flag < 0 else bool(flag)
-    _guard.handlers_error = module.register_fork_handlers()
-    _guard.ring = module.create_ring()
+    if not module.in_main_interpreter():
+        return  # the main interpreter's guard already sees the whole process
+    if module.generation() == 0 and first and _guard.forked_without_exec is not False:
+        _learn_inheritance(module)
     module.set_default_advice(PLAIN.advice)
     if tripwire is not None or first:
         module.set_tripwire_wanted(tripwire is not False)
     module.hook_python_forks(_before_fork, _after_fork_in_child)
     waking.install(module, origin, first)
     module.driver_up()
+
+
+def _learn_inheritance(module: ModuleType) -> None:
+    """This process was, or may have been, forked before the guard was loaded in it. What can be known of that now holds
+    for its own forks and its children too."""
+    inherited = state.inherited_of(current_evidence(module), lambda _reason: None)
+    module.set_inherited({True: evidence.YES, False: evidence.NO, None: evidence.UNKNOWN}[inherited])
 
 
 def uninstall() -> None:
@@ -181,10 +191,18 @@ def _before_fork(event: str) -> None:
 
 
 def _judge(module: ModuleType, site: ForkSite) -> tuple[Decision, str]:
-    state = module.state()
-    unsafe = state["driver"] == evidence.UP or state["inherited"] == evidence.YES
-    chosen = decision.decide(state["policy"], unsafe, module.allowed_forks() > 0, site)
-    return chosen, waking.woken_line(module) if chosen.action != decision.PASS else ""
+    facts = module.state()
+    unsafe = facts["driver"] == evidence.UP or facts["inherited"] == evidence.YES
+    chosen = decision.decide(facts["policy"], unsafe, module.allowed_forks() > 0, site)
+    return chosen, _woken(module) if chosen.action != decision.PASS else ""
+
+
+def _woken(module: ModuleType) -> str:
+    """For the judgement: a line that can't be read must not let a fork pass that is to be refused."""
+    try:
+        return waking.woken_line(module)
+    except Exception as error:
+        return f"unknown: it can't be read: {error}"
 
 
 def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) -> None:

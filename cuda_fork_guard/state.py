@@ -22,8 +22,8 @@ def inherited_of(evidence: Evidence, because: Because) -> bool | None:
         return _inherited_before_the_guard(evidence, because)
     if evidence.inherited == UNKNOWN:
         because(
-            "inherited: unknown: when this process was forked, cuInit had been called in its parent, and the driver "
-            "was not seen up: it had failed, or was still running"
+            "inherited: unknown: when this process was forked, cuInit had been called in its parent and the driver was "
+            "not seen up (it had failed, or was still running), or the parent did not know of its own inheritance"
         )
         return None
     return False
@@ -70,7 +70,9 @@ def driver_of(evidence: Evidence, inherited: bool | None, because: Because) -> s
     if evidence.cuinit_calls or evidence.known == TRIED:
         return "tried"
     if evidence.hook_watching:
-        because(f"driver: loaded, and not up; whether cuInit was called and failed is unknown: {evidence.hook_watching}")
+        because(
+            f"driver: loaded, and not up; whether cuInit was called and failed is unknown: {evidence.hook_watching}"
+        )
         return None
     return "loaded"
 

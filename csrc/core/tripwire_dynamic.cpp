@@ -105,7 +105,7 @@ ElfW(Addr) Dynamic::relocated(ElfW(Addr) address) const noexcept {
 
 const void* Dynamic::mapped(ElfW(Addr) address, std::size_t size) const noexcept {
     for (std::size_t i = 0; i < library_.header_count; ++i) {
-        const ElfW(Phdr)& header = library_.headers[i];
+        const ElfW(Phdr) & header = library_.headers[i];
         const ElfW(Addr) begin = library_.base + header.p_vaddr;
         if (header.p_type == PT_LOAD && (header.p_flags & PF_R) != 0 && address >= begin && size <= header.p_memsz &&
             address - begin <= header.p_memsz - size) {

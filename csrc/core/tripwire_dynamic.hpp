@@ -1,5 +1,5 @@
-// Finds the loaded libcudas and reads their dynamic sections, in memory, without opening a file. Every address and length
-// taken from there is checked against the mapped segments: a broken library must not become a crash of ours.
+// Finds the loaded libcudas and reads their dynamic sections, in memory, without opening a file. Every address and
+// length taken from there is checked against the mapped segments: a broken library must not become a crash of ours.
 #pragma once
 
 #include <cstddef>

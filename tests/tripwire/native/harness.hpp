@@ -1,5 +1,5 @@
-// What the scenarios share. Each scenario runs in a process of its own, against the library named on the command line, and
-// ends with exit code 0; a failed check says where and ends the process it happens in with 1.
+// What the scenarios share. Each scenario runs in a process of its own, against the library named on the command line,
+// and ends with exit code 0; a failed check says where and ends the process it happens in with 1.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@
 
 namespace wire = cfg::tripwire;
 
-#define CHECK(condition)                                                                                                         \
-    do {                                                                                                                         \
-        if (!(condition)) {                                                                                                      \
-            harness::failed(__FILE__, __LINE__, #condition);                                                                     \
-        }                                                                                                                        \
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            harness::failed(__FILE__, __LINE__, #condition);                                                           \
+        }                                                                                                              \
     } while (false)
 
 namespace harness {
@@ -86,7 +86,7 @@ struct Scenario {
 
 } // namespace harness
 
-#define SCENARIO(name)                                                                                                           \
-    static void scenario_##name(const harness::Driver& driver);                                                                  \
-    static harness::Scenario registered_##name(#name, scenario_##name);                                                          \
+#define SCENARIO(name)                                                                                                 \
+    static void scenario_##name(const harness::Driver& driver);                                                        \
+    static harness::Scenario registered_##name(#name, scenario_##name);                                                \
     static void scenario_##name([[maybe_unused]] const harness::Driver& driver)

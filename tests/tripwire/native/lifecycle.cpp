@@ -177,8 +177,8 @@ SCENARIO(closed_by_program) {
           }) == 0);
 }
 
-// A process is forked while another of its threads is in the middle of tripping. What that thread began is not finished by
-// anybody in the child: it must neither wait for it nor crash.
+// A process is forked while another of its threads is in the middle of tripping. What that thread began is not finished
+// by anybody in the child: it must neither wait for it nor crash.
 SCENARIO(fork_while_tripping) {
     CHECK(wire::prepare(on_touch));
     arm_in_every_child();

@@ -31,7 +31,8 @@ void looks_back(const char* function) noexcept {
 const char* function_of(int frame) {
     Dl_info info{};
     // A return address may stand behind the end of a function that doesn't return.
-    return dladdr(static_cast<char*>(g_frames[frame]) - 1, &info) != 0 && info.dli_sname != nullptr ? info.dli_sname : "";
+    return dladdr(static_cast<char*>(g_frames[frame]) - 1, &info) != 0 && info.dli_sname != nullptr ? info.dli_sname
+                                                                                                    : "";
 }
 } // namespace
 
