@@ -18,8 +18,8 @@ void cfg_tripwire_common() noexcept;
 namespace cfg::tripwire::arch {
 
 const char* const unsupported = nullptr;
-// The mechanism would do with any address (nothing is stored into live text). But compilers align functions to 16; what is not
-// even aligned to 8 is hand-made or points into the middle of another function.
+// The mechanism would do with any address (nothing is stored into live text). But compilers align functions to 16; what
+// is not even aligned to 8 is hand-made or points into the middle of another function.
 const std::size_t alignment = 8;
 const std::size_t shortest_jump = 5;
 const std::uintptr_t reach = (std::uintptr_t{1} << 31U) - (std::uintptr_t{1} << 20U);
