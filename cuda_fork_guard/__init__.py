@@ -3,6 +3,9 @@ workers do. So by default this guard says nothing at the fork; it speaks when a 
 three lines: where it was used, where it was forked, and who woke CUDA.
 
 ``import cuda_fork_guard`` at program start installs it, with the policy in ``CUDA_FORK_GUARD``, else ``watch``.
+
+PYTEST_DONT_REWRITE: under ``CUDA_FORK_GUARD`` this is imported before pytest, which would warn that it came too late for
+its assertions (and stop, with warnings as errors).
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from .errors import (
 )
 from .event_log import Event, Events
 from .process_status import Status
+from .start_method import get_context, set_start_method
 from .worker import WorkerReport
 
 TYPE_CHECKING = False
@@ -52,9 +56,11 @@ __all__ = [
     "allow_fork",
     "check_fork",
     "events",
+    "get_context",
     "install",
     "make_worker_init_fn",
     "policy",
+    "set_start_method",
     "status",
     "uninstall",
     "verify_worker",
@@ -110,9 +116,7 @@ def check_fork() -> None:
     guard.check(fork_site.caller(1))
 
 
-def verify_worker(
-    expect: str = "clean", *, device: int | None = None, release_handles: bool = False
-) -> WorkerReport:
+def verify_worker(expect: str = "clean", *, device: int | None = None, release_handles: bool = False) -> WorkerReport:
     """Verifies this process, and returns what it found.
 
     - ``"clean"``: not inherited, and no CUDA here yet: whatever context this process makes will be its own.

@@ -38,15 +38,19 @@ def gap(count: int) -> Frame:
 
 def user_frame(frames: Sequence[Frame]) -> Frame | None:
     """The innermost frame outside the standard library, installed packages and the guard; if there is none, the
-    innermost outside the standard library and the guard. ``frames`` begin with the outermost."""
-    fallback = None
+    innermost outside the standard library and the guard; else the innermost outside the guard. ``frames`` begin with the
+    outermost."""
+    installed = standard = None
     for frame in reversed(frames):
-        if not frame.file or paths.is_stdlib(frame.file) or paths.is_guard(frame.file):
+        if not frame.file or paths.is_guard(frame.file):
             continue
-        if not paths.is_installed(frame.file):
+        if paths.is_user(frame.file):
             return frame
-        fallback = fallback or frame
-    return fallback
+        if paths.is_stdlib(frame.file):
+            standard = standard or frame
+        else:
+            installed = installed or frame
+    return installed or standard
 
 
 def cell(file: str) -> str:
@@ -76,12 +80,13 @@ def place(frame: Frame) -> str:
 
 def source(frame: Frame) -> str:
     """The line as it is written in the file, if it can be read and is short enough to be quoted."""
-    import linecache
-
     try:
+        import linecache  # the first time it is read itself, for which a descriptor may be missing
+
         text = linecache.getline(frame.file, frame.line).strip()
     except Exception:  # a module's own loader is asked for its source: anything may come
         return ""
+    text = text.removeprefix("return ")
     return text if len(text) <= _LONGEST_SOURCE and text.isprintable() else ""
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from _thread import _local
 
-from . import decision, event_log, evidence, fork_site, paths, policies, process_status, report, waking
+from . import decision, event_log, evidence, fork_site, paths, policies, process_status, report, state, waking
 from .decision import Decision
 from .errors import CudaForkGuardWarning, UnsafeForkError, UnsafeForkWarning
 from .fork_site import ForkSite
@@ -21,7 +21,7 @@ native: ModuleType | None = None
 unsupported_reason = ""
 if sys.platform == "linux":
     try:
-        from . import _native as native  # type: ignore[no-redef]
+        from . import _native as native
     except ImportError as error:
         unsupported_reason = f"the native module can't be loaded: {error}"
 else:
@@ -43,44 +43,52 @@ class _Guard:
     trouble = ""  # the guard's own last failure: told in status(), never to the program
 
 
-_guard = _Guard()
-_thread = _ThreadState()
+# Kept by the process, not by this module: if the package is removed from sys.modules and imported again, allow_fork of
+# the first copy must still be known to the second one's hook, and the second import find the guard installed.
+_shared = native.shared() if native is not None and native.in_main_interpreter() else {}
+_guard: _Guard = _shared.setdefault("guard", _Guard())
+_thread: _ThreadState = _shared.setdefault("thread", _ThreadState())
 
 
 def install(policy_name: str | None, origin: bool | None, tripwire: bool | None) -> None:
     """See the package's ``install``."""
-    number, complaint = _guard.policy, None
+    number, complaint = current_policy(), None
     if policy_name is not None:
         number = policies.parse(policy_name)
-    elif not _guard.installed:
+    elif not _guard.installed and (native is None or native.in_main_interpreter()):
         number, complaint = policies.from_variable(os.environ.get(policies.VARIABLE))
-    elif native is not None:
-        number = native.policy()
     if native is not None:
         _install_native(native, origin, tripwire)
     set_policy(number)
     _guard.installed = True
     if complaint:
-        import warnings
-
-        warnings.warn(complaint, CudaForkGuardWarning, stacklevel=_outside_depth())
+        _warn(complaint, CudaForkGuardWarning, _outside_frame())
 
 
 def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | None) -> None:
     first = not _guard.installed
-    if not module.in_main_interpreter():
-        return  # the main interpreter's guard already sees the whole process
+    _guard.handlers_error = module.register_fork_handlers()
+    _guard.ring = module.create_ring()
     if module.generation() == 0 and first:
         flag = module.forked_without_exec()
         _guard.forked_without_exec = None if flag < 0 else bool(flag)
-    _guard.handlers_error = module.register_fork_handlers()
-    _guard.ring = module.create_ring()
+    if not module.in_main_interpreter():
+        return  # the main interpreter's guard already sees the whole process
+    if module.generation() == 0 and first and _guard.forked_without_exec is not False:
+        _learn_inheritance(module)
     module.set_default_advice(PLAIN.advice)
     if tripwire is not None or first:
         module.set_tripwire_wanted(tripwire is not False)
     module.hook_python_forks(_before_fork, _after_fork_in_child)
     waking.install(module, origin, first)
     module.driver_up()
+
+
+def _learn_inheritance(module: ModuleType) -> None:
+    """This process was, or may have been, forked before the guard was loaded in it. What can be known of that now holds
+    for its own forks and its children too."""
+    inherited = state.inherited_of(current_evidence(module), lambda _reason: None)
+    module.set_inherited({True: evidence.YES, False: evidence.NO, None: evidence.UNKNOWN}[inherited])
 
 
 def uninstall() -> None:
@@ -122,7 +130,8 @@ def read_status() -> Status:
     origin, reason = waking.origin_of(native, found)
     names, why = _threads(native)
     result = process_status.derive(found, origin=origin, origin_reason=reason, threads=names, threads_reason=why)
-    return result if not _guard.trouble else result.with_reason(f"guard: {_guard.trouble}")
+    troubles = waking.troubles() + ((f"guard: {_guard.trouble}",) if _guard.trouble else ())
+    return result.with_reasons(troubles) if troubles else result
 
 
 def current_evidence(module: ModuleType) -> evidence.Evidence:
@@ -145,8 +154,9 @@ def _threads(module: ModuleType) -> tuple[tuple[str, ...] | None, str]:
     # Not threading.enumerate(): the lock that it takes may be held by the very thread that is forking.
     for thread in tuple(getattr(threading, "_active", {}).values()):
         known[thread.native_id] = thread.name
-    if threading is None:
-        known[module.state()["pid"]] = "MainThread"
+    # By its number, which is the process's: before 3.13 a forked child's main thread keeps its parent's native_id.
+    main = getattr(threading, "_main_thread", None)
+    known[module.state()["pid"]] = "MainThread" if main is None else main.name
     return tuple(known.get(tid, name) for tid, name in rows), ""
 
 
@@ -181,10 +191,18 @@ def _before_fork(event: str) -> None:
 
 
 def _judge(module: ModuleType, site: ForkSite) -> tuple[Decision, str]:
-    state = module.state()
-    unsafe = state["driver"] == evidence.UP or state["inherited"] == evidence.YES
-    chosen = decision.decide(state["policy"], unsafe, module.allowed_forks() > 0, site)
-    return chosen, waking.woken_line(module) if chosen.action != decision.PASS else ""
+    facts = module.state()
+    unsafe = facts["driver"] == evidence.UP or facts["inherited"] == evidence.YES
+    chosen = decision.decide(facts["policy"], unsafe, module.allowed_forks() > 0, site)
+    return chosen, _woken(module) if chosen.action != decision.PASS else ""
+
+
+def _woken(module: ModuleType) -> str:
+    """For the judgement: a line that can't be read must not let a fork pass that is to be refused."""
+    try:
+        return waking.woken_line(module)
+    except Exception as error:
+        return f"unknown: it can't be read: {error}"
 
 
 def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) -> None:
@@ -198,10 +216,10 @@ def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) ->
         forked = f"{forked} allowed: {'; '.join(_thread.allowed)}"
     module.intend_fork(
         use=chosen.use,
-        forked=forked,
-        woken=woken,
-        advice=site.forker.advice,
-        threads=", ".join(names or ()),
+        forked=report.one_line(forked),
+        woken=report.one_line(woken),
+        advice=report.one_line(site.forker.advice),
+        threads=report.one_line(", ".join(names or ())),
     )
 
 
@@ -215,24 +233,24 @@ def _speak(chosen: Decision, site: ForkSite, woken: str, frame: FrameType | None
         return
     text = report.warning_text(site, woken, inherited)
     if chosen.action == decision.WARNING:
-        _warn(text, fork_site.user_frame(frame))
+        _warn(text, UnsafeForkWarning, fork_site.user_frame(frame))
         return
     try:
-        _warn(text, fork_site.user_frame(frame))
+        _warn(text, UnsafeForkWarning, fork_site.user_frame(frame))
     except Exception:
         # "error" as a filter, or a showwarning that raises: here nobody could catch it, but the user is told all the same.
         _tell(f"cuda_fork_guard[{os.getpid()}]: {text}\n")
 
 
-def _warn(text: str, frame: FrameType | None) -> None:
+def _warn(text: str, category: type[Warning], frame: FrameType | None) -> None:
     import warnings
 
     if frame is None:
-        warnings.warn_explicit(text, UnsafeForkWarning, "<unknown>", 0)
+        warnings.warn_explicit(text, category, "<unknown>", 0)
         return
     warnings.warn_explicit(
         text,
-        UnsafeForkWarning,
+        category,
         frame.f_code.co_filename,
         frame.f_lineno or 0,
         module=frame.f_globals.get("__name__") or "<unknown>",
@@ -260,20 +278,18 @@ def _after_fork_in_child() -> None:
 
 def record(kind: int, text: str) -> None:
     if native is not None:
-        native.record(kind, text)
+        native.record(kind, report.one_line(text))
 
 
 def read_events() -> event_log.Events:
     return event_log.read(native)
 
 
-def _outside_depth() -> int:
-    """``stacklevel`` for a warning at the innermost frame outside the guard and the import machinery."""
-    depth = 1
+def _outside_frame() -> FrameType | None:
+    """The innermost frame outside the guard and the import machinery: whoever imports or installs it."""
     frame = fork_site.caller(0)
     while frame is not None and (
         paths.is_guard(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<frozen importlib")
     ):
         frame = frame.f_back
-        depth += 1
-    return depth - 1
+    return frame

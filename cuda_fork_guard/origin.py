@@ -13,7 +13,6 @@ from .values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
     from typing import Any
 
 HOOK, OBSERVED = "hook", "observed"
@@ -45,16 +44,21 @@ class Origin(Value):
 
     def line(self) -> str:
         """``train.py:12 in main  (model.cuda() -> cuInit, pid 4200)``"""
-        if self.how == OBSERVED:
-            return f"unknown: {self.note}"
         frame = frames.user_frame(self.python)
+        if self.how == OBSERVED:
+            return f"unknown: {self.note or f'its cuInit was not seen; first seen up at {self.place()}'}"
         thread = "" if self.thread in ("", "MainThread") else f", thread {self.thread}"
         if frame is None:
             native = f"native: {self.native[0]}, " if self.native else ""
             return f"unknown: {self.note}  ({native}pid {self.pid}{thread})"
         return f"{frames.place(frame)}  ({self.call} -> cuInit, pid {self.pid}{thread})"
 
-    def chain(self) -> str:
+    def place(self) -> str:
+        """``train.py:12``"""
+        frame = frames.user_frame(self.python)
+        return frames.where(frame) if frame is not None else "no line of Python"
+
+    def chain_text(self) -> str:
         """``train.py:3 -> pkg/__init__.py:10 -> pkg/ops.py:44 -> torch.cuda.is_available``"""
         return " -> ".join(self.import_chain)
 
@@ -62,44 +66,80 @@ class Origin(Value):
         return self.line()
 
 
-_cache: tuple[tuple[Any, ...], Origin] | None = None
+_last: tuple[object, Origin] | None = None
+_names: dict[tuple[int, int], str] = {}  # messages stay the same when the thread has ended
 
 
-def read(native: ModuleType) -> Origin | None:
-    """The recorded origin: of this process, or the one that it inherited. None if no ``cuInit`` was seen."""
-    global _cache
-    native.settle_cuinit()
-    version = native.origin_version()
-    if not version:
-        return None
-    state = native.state()
-    key = (version, state["driver"], state["inherited"], state["cuinit_calls"])
-    if _cache is not None and _cache[0] == key:
-        return _cache[1]
-    raw = native.origin()
-    found = _from_raw(raw, _result_of(raw, state))
-    if "still running" not in found.result:
-        _cache = (key, found)
-    return found
+def from_native(raw: tuple[Any, ...], up: bool | None) -> Origin:
+    """The origin that the native module recorded.
 
-
-def _from_raw(raw: tuple[Any, ...], result: str) -> Origin:
-    stack, callers, thread, pid, tid, when, _outcome = raw
+    :param raw: what ``_native.origin()`` gave.
+    :param up: the driver was seen up in the process that it is of; None: not asked.
+    """
+    global _last
+    stack, callers, thread, pid, tid, when, outcome, later = raw
+    own = pid == os.getpid()
+    ended = not os.path.exists(f"/proc/self/task/{tid}") if own and os.path.exists("/proc/self/task") else None
+    key = (raw, up, ended)
+    if _last is not None and _last[0] == key:
+        return _last[1]  # reading source lines again and again would cost more than all the rest
     python, note = _stack(stack)
     called = next((name for name in map(_symbol, callers[:1]) if name.startswith("cu")), "cuInit")
     chain = import_chain.read(python, called)
-    return Origin(
+    found = Origin(
         how=HOOK,
         python=python,
         import_chain=chain,
         native=callers,
-        thread="MainThread" if tid == pid else thread,
+        thread=_thread_name(pid, tid, thread),
         pid=pid,
         time=when,
-        result=result,
+        result=result(outcome, up=up, later=later, ended=ended, devices=devices_shown()),
         call=_call(python, chain, called),
         note=note,
     )
+    _last = key, found
+    return found
+
+
+def observed(stack: tuple[Any, ...] | None, pid: int, why: str = "") -> Origin:
+    """The first observation of a driver that is up, where nobody told of its ``cuInit``.
+
+    :param stack: what ``_native.python_stack()`` gave.
+    :param why: what is unknown, for messages.
+    """
+    return Origin(
+        how=OBSERVED,
+        python=_stack(stack)[0] if stack is not None else (),
+        import_chain=(),
+        native=(),
+        thread=_thread_name(pid, _thread.get_native_id(), ""),
+        pid=pid,
+        time=time.time(),
+        result="succeeded",
+        call="",
+        note=why,
+    )
+
+
+def _thread_name(pid: int, tid: int, name: str) -> str:
+    """Python's name if the thread was there when it was first asked for; else the system's, unless that is just the
+    program's."""
+    if tid == pid:
+        return "MainThread"
+    if pid == os.getpid():
+        for thread in tuple(getattr(sys.modules.get("threading"), "_active", {}).values()):
+            if thread.native_id == tid:
+                _names[pid, tid] = str(thread.name)
+    return _names.get((pid, tid)) or (name if name not in ("", _program()) else f"tid {tid}")
+
+
+def _program() -> str:
+    try:
+        with open("/proc/self/comm", encoding="utf-8", errors="replace") as stream:
+            return stream.read().strip()
+    except OSError:
+        return ""
 
 
 def _stack(raw: tuple[Any, ...]) -> tuple[tuple[Frame, ...], str]:
@@ -130,71 +170,21 @@ def _call(python: tuple[Frame, ...], chain: tuple[str, ...], called: str) -> str
     return frames.dotted(python[inner]) if inner < len(python) else called
 
 
-def observed(native: ModuleType, why: str) -> Origin:
-    """The first observation of a driver that is up, where nobody told of its ``cuInit``.
-
-    :param why: what happened, with ``{place}`` where this moment's line belongs.
-    """
-    raw = native.python_stack()
-    python, _note = _stack(raw) if raw is not None else ((), "")
-    user = frames.user_frame(python)
-    return Origin(
-        how=OBSERVED,
-        python=python,
-        import_chain=(),
-        native=(),
-        thread=_thread_name(),
-        pid=os.getpid(),
-        time=time.time(),
-        result="succeeded",
-        call="",
-        note=why.format(place=frames.where(user) if user is not None else "no Python line"),
-    )
-
-
-def _thread_name() -> str:
-    threading = sys.modules.get("threading")
-    known = getattr(threading, "_active", {}).get(_thread.get_ident())
-    return "MainThread" if threading is None else "" if known is None else known.name
-
-
-UP_BEFORE = "CUDA was up before cuda_fork_guard was imported ({place}); import it first"
-
-
-def place_taken(variable: str, value: str) -> str:
-    """For ``observed``: somebody else's library is told of ``cuInit``."""
-    quoted = value.replace("{", "{{").replace("}", "}}")
-    return f"{variable} was already set, to {quoted!r}; CUDA was first seen up at {{place}}"
-
-
-def _result_of(raw: tuple[Any, ...], state: dict[str, int]) -> str:
-    _stack, _callers, _thread, pid, tid, _time, outcome = raw
-    own = state["pid"] == pid
-    return result(
-        outcome,
-        # A child is inherited only if the driver was up in the process that this origin is of.
-        up=state["driver"] == 2 if own else state["inherited"] == 1,
-        calls=state["cuinit_calls"] if own else None,
-        ended=not os.path.exists(f"/proc/self/task/{tid}") if own and os.path.exists("/proc/self/task") else None,
-        devices=devices_shown(),
-    )
-
-
-def result(outcome: int, *, up: bool, calls: int | None, ended: bool | None, devices: int | None) -> str:
+def result(outcome: int, *, up: bool | None, later: int, ended: bool | None, devices: int | None) -> str:
     """How that ``cuInit`` ended, as far as the facts tell: nothing marks its end.
 
     :param outcome: what the driver said on the calling thread right after it (0: it was not asked in time).
-    :param up: the driver was seen up since.
-    :param calls: how often this process has called ``cuInit``; None: not known.
+    :param up: the driver was seen up since; None: it was not asked.
+    :param later: calls of ``cuInit`` after this one; negative: not known.
     :param ended: the calling thread has ended; None: not known.
     :param devices: NVIDIA devices that the kernel shows; None: it can't be known.
     """
-    if outcome == _UP or (outcome == _NOT_SEEN and up and calls == 1):
+    if outcome == _UP or (outcome == _NOT_SEEN and up and later == 0):
         return "succeeded"
     if outcome == _NOT_SEEN and up:
         return "unknown: CUDA came up; whether by this call or by a later one was not seen"
-    if outcome == _NOT_SEEN and ended is None:
-        return "unknown: CUDA was not seen up in that process"
+    if outcome == _NOT_SEEN and (up is None or ended is None):
+        return "unknown: not seen to end"
     if outcome == _NOT_SEEN and not ended:
         return "unknown: still running, or failed and not seen to end"
     return "failed: no NVIDIA device on this machine" if devices == 0 else "failed"

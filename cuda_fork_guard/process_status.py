@@ -48,9 +48,9 @@ class Status(Value):
         """Plain JSON, with ``"schema": 1``."""
         return {"schema": 1, **super().as_dict()}
 
-    def with_reason(self, reason: str) -> Status:
-        """The same with one more reason."""
-        return Status(**{**dict(self._fields()), "reasons": (*self.reasons, reason)})
+    def with_reasons(self, more: tuple[str, ...]) -> Status:
+        """The same with more reasons."""
+        return Status(**{**dict(self._fields()), "reasons": (*self.reasons, *more)})
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -99,7 +99,10 @@ def derive(
     if threads is None:
         because(f"threads: unknown: {threads_reason}")
     if not evidence.python_forks_seen:
-        because("forks: Python's forks aren't seen: another audit hook refused the guard's; only children know of them")
+        because(
+            "forks: Python's forks aren't seen: another audit hook refused the guard's, or it was imported "
+            "in a subinterpreter only; only children know of them"
+        )
     if evidence.handlers_error:
         because(f"forks: pthread_atfork failed with error {evidence.handlers_error}: native forks aren't seen")
     if not evidence.ring:

@@ -10,6 +10,14 @@ def forked_line(site: ForkSite, pid: int) -> str:
     return f"{site.where()}  ({site.forker.name}, from pid {pid})"
 
 
+def one_line(text: str) -> bytes:
+    """Text for the record, whose lines and fields are made of control characters: a file name, a thread's name or the
+    reason of ``allow_fork`` may hold any, and bytes that are no UTF-8."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text.encode()
+
+
 def _body(site: ForkSite, woken: str) -> str:
     return f"\n  forked:  {site.where()}  ({site.forker.name})\n  woken:   {woken}\n  do:      {site.forker.advice}"
 

@@ -22,8 +22,8 @@ def inherited_of(evidence: Evidence, because: Because) -> bool | None:
         return _inherited_before_the_guard(evidence, because)
     if evidence.inherited == UNKNOWN:
         because(
-            "inherited: unknown: when this process was forked, cuInit had been called in its parent, and the driver "
-            "was not seen up: it had failed, or was still running"
+            "inherited: unknown: when this process was forked, cuInit had been called in its parent and the driver was "
+            "not seen up (it had failed, or was still running), or the parent did not know of its own inheritance"
         )
         return None
     return False
@@ -70,7 +70,9 @@ def driver_of(evidence: Evidence, inherited: bool | None, because: Because) -> s
     if evidence.cuinit_calls or evidence.known == TRIED:
         return "tried"
     if evidence.hook_watching:
-        because(f"driver: loaded, and not up; whether cuInit was called and failed is unknown: {evidence.hook_watching}")
+        because(
+            f"driver: loaded, and not up; whether cuInit was called and failed is unknown: {evidence.hook_watching}"
+        )
         return None
     return "loaded"
 
@@ -84,7 +86,10 @@ def fork_is_safe_of(evidence: Evidence, inherited: bool | None, driver: str | No
     """False exactly if a fork now would be unsafe."""
     if inherited or evidence.known == UP or evidence.code == 0:
         return False
-    if driver is None and evidence.code not in (codes.NOT_INITIALIZED, 0):
+    if inherited is None:
+        because("fork_is_safe: unknown, as is whether CUDA was inherited")
+        return None
+    if driver is None and evidence.code != codes.NOT_INITIALIZED:
         because("fork_is_safe: unknown, as is the driver's state")
         return None
     return True

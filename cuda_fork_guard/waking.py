@@ -24,6 +24,7 @@ class _Waking:
     path = ""  # what this process put into the variable
     up_before = ""  # the import that came too late, if the driver was up by then
     observed: Origin | None = None  # the first sight of a driver that is up, if the hook did not see it wake
+    stack_trouble = ""  # why a thread without the GIL will have no Python stack, or ""
     child_trouble = ""  # what can't be seen in this forked child
 
 
@@ -35,6 +36,9 @@ def install(module: ModuleType, origin: bool | None, first: bool) -> None:
 
     :param origin: False gives it up; None leaves a running guard's setting.
     """
+    if first:
+        # Also where the hook is not ours to place: a touch in a child needs the stacks too.
+        _waking.stack_trouble = module.install_stack_capture(*[prefix.rstrip(os.sep) for prefix in paths.prefixes()])
     if origin is None and not first and (_waking.path or _waking.not_ours == _OFF):
         return
     if origin is False:
@@ -56,8 +60,6 @@ def _take_place(module: ModuleType, hook: str) -> str:
         return f"{VARIABLE}={taken} keeps the hook off"
     if taken and os.path.basename(taken) != HOOK:
         return f"{VARIABLE} was already set to {taken!r} (a profiler's?), and is left alone"
-    # Also where the variable is not ours to set: a touch in a child still needs the stacks.
-    _waking.stack_trouble = module.install_stack_capture(*[prefix.rstrip(os.sep) for prefix in paths.prefixes()])
     why: str = module.listen(hook)
     if why:
         return f"the hook library can't be loaded: {why}"
@@ -111,7 +113,7 @@ def origin_of(module: ModuleType, found: Evidence) -> tuple[Origin | None, str]:
 
 def _observe(module: ModuleType) -> Origin:
     if _waking.observed is None:
-        _waking.observed = origins.observed(module.python_stack(), module.state()["pid"])
+        _waking.observed = origins.observed(module.python_stack(), module.state()["pid"], _why_observed())
     return _waking.observed
 
 
@@ -145,7 +147,9 @@ def arm(module: ModuleType, reasons: list[str]) -> None:
     if not module.prepare_tripwire() or not module.arm_tripwire():
         why = module.tripwire()[1] or "no libcuda is loaded yet"
         seen = not_watching_from_now()
-        reasons.append(f"tripwire: not armed: {why}; " + (f"and {seen}" if seen else "a first cuInit is seen by the hook"))
+        reasons.append(
+            f"tripwire: not armed: {why}; " + (f"and {seen}" if seen else "a first cuInit is seen by the hook")
+        )
     module.watch_collections()
     _watch_child(module)
 
@@ -161,4 +165,5 @@ def _watch_child(module: ModuleType) -> None:
 
 def troubles() -> tuple[str, ...]:
     """What can't be seen in this process, for ``status``."""
-    return tuple(filter(None, (_waking.child_trouble,)))
+    stacks = _waking.stack_trouble
+    return tuple(filter(None, (_waking.child_trouble, stacks and f"origin: no Python stack without the GIL: {stacks}")))

@@ -6,6 +6,7 @@ import os
 import sys
 
 from . import codes, event_log, guard, state, waking
+from .decision import USE_FORKSERVER
 from .errors import (
     DriverUnavailableError,
     ForkServerNotCleanError,
@@ -15,7 +16,7 @@ from .errors import (
     WorkerNotCleanError,
     WrongDeviceError,
 )
-from .decision import USE_FORKSERVER
+from .forkers import PLAIN
 from .start_of_process import start_method
 from .values import Value
 
@@ -60,7 +61,7 @@ def check_arguments(expect: object, device: object, release_handles: object) -> 
     if expect == "fresh":
         if device is None:
             raise ValueError("expect='fresh' needs device=: the ordinal, as this process sees it, to prove a context on")
-        if isinstance(device, bool) or not isinstance(device, int) or device < 0:
+        if isinstance(device, bool) or not isinstance(device, int) or not 0 <= device < 2**31:
             raise ValueError(f"device={device!r} is not an ordinal: give a number from 0, as this process sees devices")
     elif device is not None:
         raise ValueError(f"device= goes with expect='fresh' only, not with {expect!r}: nothing is brought up there")
@@ -114,15 +115,19 @@ def _refuse_inherited(native: ModuleType, expect: str, inherited: bool | None) -
         )  # fmt: skip
     raise InheritedCudaError(
         f"[CFG201] worker (pid {os.getpid()}) was forked from a process in which CUDA was up: CUDA can't work here "
-        f"(expected {expect!r})." + told + f"\n  do:      {advice or waking.DEFAULT_ADVICE}; or, if this worker never "
+        f"(expected {expect!r})." + told + f"\n  do:      {advice or PLAIN.advice}; or, if this worker never "
         "uses CUDA, verify it with expect='cpu-only'"
     )
+
+
+def _own_driver_up(found: Evidence, driver: str | None) -> bool:
+    return driver in ("initialized", "active") or (driver is None and state.was_up(found))
 
 
 def _verify_clean(native: ModuleType) -> WorkerReport:
     found, inherited, driver, reasons = _facts(native)
     _refuse_inherited(native, "clean", inherited)
-    if driver in ("initialized", "active") or (driver is None and state.was_up(found)):
+    if _own_driver_up(found, driver):
         where = f", with a context on device {', '.join(map(str, found.active))}" if found.active else ""
         raise WorkerNotCleanError(
             f"[CFG202] worker (pid {os.getpid()}) already has CUDA {driver or 'up'}{where} before its work began: its "
@@ -167,7 +172,8 @@ def _raise_unproved(native: ModuleType, proof: dict[str, Any], device: int) -> N
         count = proof["devices"]
         raise NoSuchDeviceError(
             f"[CFG203] device {device} does not exist: this process sees {count} device{'s' * (count != 1)}"
-            f" (0 to {count - 1}; CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'not set')})"
+            f" ({f'0 to {count - 1}; ' if count else ''}"
+            f"CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'not set')})"
         )
     if result == _OTHER_DEVICE:
         raise WrongDeviceError(_wrong_device(device, proof["other"], native))
@@ -195,9 +201,9 @@ def _wrong_device(device: int, other: int, native: ModuleType) -> str:
 
 def _verify_cpu_only(native: ModuleType, release_handles: bool) -> WorkerReport:
     found, inherited, driver, reasons = _facts(native)
-    if not inherited and driver in ("initialized", "active"):
+    if not inherited and _own_driver_up(found, driver):
         raise WorkerNotCleanError(
-            f"[CFG202] worker (pid {os.getpid()}) should never use CUDA, but its own code has it {driver}.\n"
+            f"[CFG202] worker (pid {os.getpid()}) should never use CUDA, but its own code has it {driver or 'up'}.\n"
             f"  woken:   {waking.woken_line(native)}\n  do:      keep that line out of what the worker imports"
         )
     waking.arm(native, reasons)

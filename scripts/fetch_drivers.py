@@ -132,7 +132,7 @@ class PrivateApt:
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, cwd=self.root / "download", env=self.environment, capture_output=True, text=True, timeout=300
+            command, cwd=self.root / "download", env=self.environment, capture_output=True, text=True, timeout=120
         )
 
     def versions(self) -> list[tuple[str, str]]:
@@ -222,7 +222,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"no driver could be fetched: {error}", file=sys.stderr)
     have = [major for major in majors if cached(major, options.cache)]
     lost = [major for major in majors if major not in have]
-    print(f"drivers in {options.cache}: {' '.join(have) or 'none'}{'; not to be had: ' + ' '.join(lost) if lost else ''}")
+    print(
+        f"drivers in {options.cache}: {' '.join(have) or 'none'}{'; not to be had: ' + ' '.join(lost) if lost else ''}"
+    )
     return 0 if len(have) >= min(ENOUGH, len(majors)) else 1
 
 

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <memory>
 #include <new>
+#include <unistd.h>
 
 #include "bind/bindings.hpp"
 #include "bind/walker.hpp"
@@ -55,7 +56,8 @@ py::object native_name(const char* name) {
     return py::str(std::string(name, symbol + 2) + demangled);
 }
 
-// None, or (stack, native callers, thread, pid, tid, time, outcome: 0 not seen, 1 the driver was up then, 2 it was not)
+// None, or (stack, native callers, thread, pid, tid, time, outcome: 0 not seen, 1 the driver was up then, 2 it was not,
+// calls of cuInit in this process since; -1 if it was another process')
 py::object origin_tuple() {
     settle_cuinit();
     const Origin& one = origin();
@@ -67,8 +69,9 @@ py::object origin_tuple() {
         callers[static_cast<std::size_t>(at)] = native_name(one.native.names[at]);
     }
     const char* const thread = one.python_thread[0] != '\0' ? one.python_thread : one.thread;
+    const auto later = static_cast<std::int64_t>(fork_state().cuinit_calls.load()) - one.call;
     return py::make_tuple(stack_tuple(one.python), callers, text(thread), one.pid, one.tid, one.time,
-                          one.outcome.load());
+                          one.outcome.load(), one.pid == getpid() ? later : -1);
 }
 
 std::unique_ptr<PythonStack> walked_now() noexcept {
@@ -91,7 +94,7 @@ void name_thread(Origin& own) {
 }
 
 void complete(Origin& own, bool driver_is_up) {
-    if (own.outcome.load() == Origin::not_seen && fork_state().cuinit_calls.load() == 1) {
+    if (own.outcome.load() == Origin::not_seen && fork_state().cuinit_calls.load() == own.call) {
         own.outcome.store(driver_is_up ? Origin::driver_up : Origin::driver_down);
     }
     if (own.python.count > 0 && !own.python.complete) {
@@ -155,7 +158,6 @@ void complete_own_origin(bool driver_is_up) noexcept {
     } catch (...) {
         PyErr_Clear(); // the system's name of the thread has to do
     }
-    bump_origin_version();
 }
 
 void add_origin(py::module_& module) {
@@ -178,7 +180,6 @@ void add_origin(py::module_& module) {
     });
     module.def("capture_next_origin", [] { capture_next_origin(); });
     module.def("origin", origin_tuple);
-    module.def("origin_version", [] { return origin_version(); });
     // The stack of the calling thread, as in origin(); None if there is no memory for it.
     module.def("python_stack", []() -> py::object {
         const auto stack = walked_now();

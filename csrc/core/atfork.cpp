@@ -67,14 +67,14 @@ void in_child() {
     state.driver.store(static_cast<int>(DriverKnown::down));
     state.cuinit_calls.store(0);
     adopt_fork_intent(parent);
-    if (inherited != Inherited::no) {
+    const bool off = state.policy.load() == static_cast<int>(Policy::off);
+    if (inherited != Inherited::no && !off) {
         record_fork(self, parent);
     }
     tls_subprocess = false;
     tls_inside_cuinit = false;
     tls_allowed_forks = 0;
-    if (inherited == Inherited::yes && own_fork_use() != ForkUse::exec && state.tripwire.load() != 0 &&
-        state.policy.load() != static_cast<int>(Policy::off)) {
+    if (inherited == Inherited::yes && own_fork_use() != ForkUse::exec && state.tripwire.load() != 0 && !off) {
         note_stderr();
         tripwire::arm();
     }

@@ -190,11 +190,12 @@ bool ask_driver(DriverAnswer& answer, bool may_block) noexcept {
 }
 
 int active_primary_contexts(int* ordinals, int capacity) noexcept {
-    const Snapshot* known = known_without_loader();
+    // Whichever is up is held, so its table stays good whatever else comes and goes.
+    const Snapshot* known = current.load(std::memory_order_acquire);
     for (int i = 0; known != nullptr && i < known->count; ++i) {
         const DriverApi& api = known->libraries[i].api;
         int devices = 0;
-        if (count_of(known->libraries[i], devices) != kSuccess) {
+        if (!known->held[i].load(std::memory_order_acquire) || count_of(known->libraries[i], devices) != kSuccess) {
             continue;
         }
         if (api.device == nullptr || api.primary_state == nullptr) {

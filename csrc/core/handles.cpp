@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/descriptor_kind.hpp"
 #include "core/proc_folder.hpp"
 #include "core/safe_output.hpp"
 
@@ -25,43 +26,52 @@ constexpr const char* kDevices[] = {
 constexpr const char* kDescriptors = "/proc/self/fd";
 constexpr int kForkNoExec = 0x40; // PF_FORKNOEXEC, linux/sched.h
 
-void look_at(int descriptor, HandleVisitor visitor, void* data) noexcept {
-    char link[64];
-    Text(link, sizeof link).put(kDescriptors).put("/").decimal(descriptor);
-    char target[256];
-    const ssize_t length = readlink(link, target, sizeof target - 1);
-    if (length > 0) {
-        target[length] = '\0';
-        if (is_cuda_device(target)) {
-            visitor(descriptor, target, data);
-        }
-    }
-}
-
 struct Look {
     HandleVisitor visitor;
     void* data;
+    DeviceFolder folder;
+    int descriptors; // kDescriptors itself, opened: a path from there is shorter; -1 if it can't be opened
+    int error;       // the last that kept it from looking at one
 };
 
-void look_at_number(int descriptor, void* data) {
-    const auto* look = static_cast<const Look*>(data);
-    look_at(descriptor, look->visitor, look->data);
+void look_at(int descriptor, void* data) {
+    auto* look = static_cast<Look*>(data);
+    if (!may_be_device(descriptor, look->folder)) {
+        return;
+    }
+    char link[64];
+    Text text(link, sizeof link);
+    if (look->descriptors < 0) {
+        text.put(kDescriptors).put("/");
+    }
+    text.decimal(descriptor);
+    char target[256];
+    const ssize_t length = readlinkat(look->descriptors, link, target, sizeof target - 1);
+    if (length < 0) {
+        look->error = errno == ENOENT ? look->error : errno; // not open, or closed meanwhile
+        return;
+    }
+    target[length] = '\0';
+    if (is_cuda_device(target)) {
+        look->visitor(descriptor, target, look->data);
+    }
 }
 
-// With no descriptor left to open the folder with, each number is asked for by its path: that needs none.
-int visit_by_number(HandleVisitor visitor, void* data) noexcept {
+// With no descriptor left to open the folder with, each number is asked for by its path: that needs none. Up to a fixed
+// number, not to the limit: what was opened before the limit was lowered stays open above it.
+int visit_by_number(Look& look) noexcept {
+    constexpr int kMost = 65536;
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
         return errno;
     }
-    constexpr rlim_t kMost = 65536;
     if (limit.rlim_cur > kMost) {
         return EMFILE; // not all of them would be seen
     }
-    for (int descriptor = 0; descriptor < static_cast<int>(limit.rlim_cur); ++descriptor) {
-        look_at(descriptor, visitor, data);
+    for (int descriptor = 0; descriptor < kMost; ++descriptor) {
+        look_at(descriptor, &look);
     }
-    return access(kDescriptors, F_OK) == 0 ? 0 : errno;
+    return access(kDescriptors, F_OK) == 0 ? look.error : errno;
 }
 
 struct Replacement {
@@ -96,9 +106,12 @@ bool is_cuda_device(const char* path) noexcept {
 }
 
 int visit_device_handles(HandleVisitor visitor, void* data) noexcept {
-    Look look{visitor, data};
-    const int error = visit_numbers(kDescriptors, look_at_number, &look);
-    return error == EMFILE || error == ENFILE ? visit_by_number(visitor, data) : error;
+    Look look{visitor, data, device_folder(), -1, 0};
+    const int error = visit_numbers(kDescriptors, look_at, &look, &look.descriptors);
+    if (error == EMFILE || error == ENFILE) {
+        return visit_by_number(look);
+    }
+    return error != 0 ? error : look.error;
 }
 
 int release_device_handles() noexcept {

@@ -19,10 +19,9 @@ namespace {
 // Two, so that a child's own origin is written beside the inherited one while that can still be read.
 Origin slots[2];
 std::atomic<int> current_slot{0};
-// Generation + 1 of the process whose first cuInit is being, or was, captured: a copy in a child doesn't bind the child.
+// Generation + 1 of the process whose first cuInit is being, or was, captured: a copy in a child doesn't bind the
+// child.
 std::atomic<std::uint32_t> claimed_by{0};
-
-std::atomic<unsigned> version{0};
 
 bool claim() noexcept {
     const std::uint32_t mine = fork_state().generation.load() + 1;
@@ -40,13 +39,14 @@ void record(const Origin& done) noexcept {
     ring_push(EventKind::origin, text.data(), text.size());
 }
 
-void capture() noexcept {
+void capture(std::uint32_t call) noexcept {
     const int slot = 1 - current_slot.load();
     Origin& mine = slots[slot];
     mine.time = wall_clock();
     mine.pid = getpid();
     mine.tid = thread_id();
     mine.python_thread[0] = '\0';
+    mine.call = call;
     mine.outcome.store(Origin::not_seen);
     if (prctl(PR_GET_NAME, mine.thread) != 0) {
         mine.thread[0] = '\0';
@@ -55,7 +55,6 @@ void capture() noexcept {
     capture_native_stack(mine.native);
     mine.phase.store(Origin::captured, std::memory_order_release);
     current_slot.store(slot, std::memory_order_release);
-    bump_origin_version();
     fork_state().origin_pid.store(mine.pid);
     record(mine);
 }
@@ -66,28 +65,20 @@ Origin& origin() noexcept {
     return slots[current_slot.load(std::memory_order_acquire)];
 }
 
-unsigned origin_version() noexcept {
-    return version.load(std::memory_order_acquire);
-}
-
-void bump_origin_version() noexcept {
-    version.fetch_add(1, std::memory_order_acq_rel);
-}
-
 void on_cuinit() noexcept {
     const int saved_errno = errno;
     // A cancelled thread would unwind through here with the stack half read.
     int cancel_state = 0;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     ForkState& state = fork_state();
-    state.cuinit_calls.fetch_add(1);
+    const std::uint32_t call = state.cuinit_calls.fetch_add(1) + 1;
     int down = static_cast<int>(DriverKnown::down);
     state.driver.compare_exchange_strong(down, static_cast<int>(DriverKnown::tried));
     tls_inside_cuinit = true;
     if (state.inherited.load() == static_cast<int>(Inherited::yes) || state.cpu_only.load() != 0) {
         touch_by_driver_call("cuInit");
     } else if (claim()) {
-        capture();
+        capture(call);
     }
     pthread_setcancelstate(cancel_state, nullptr);
     errno = saved_errno;
@@ -99,8 +90,8 @@ void capture_next_origin() noexcept {
 
 Origin* own_origin() noexcept {
     Origin& one = origin();
-    const bool own = one.phase.load(std::memory_order_acquire) == Origin::captured && one.pid == getpid() &&
-                     one.tid == thread_id();
+    const bool own =
+        one.phase.load(std::memory_order_acquire) == Origin::captured && one.pid == getpid() && one.tid == thread_id();
     return own ? &one : nullptr;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <sys/types.h>
 
 #include "core/native_stack.hpp"
@@ -20,16 +21,14 @@ struct Origin {
     pid_t pid;
     pid_t tid;
     double time;
+    std::uint32_t call;       // which cuInit of the process it was: 1 for the first that the hook saw
     std::atomic<int> outcome; // Outcome
 };
 
 // The newest one that is finished; phase `none` if there is none. Survives forks: in a child it is still the origin of
-// the process that woke CUDA, unless the child calls cuInit for itself (a child of a parent whose driver was never up may).
+// the process that woke CUDA, unless the child calls cuInit for itself (a child of a parent whose driver was never up
+// may).
 Origin& origin() noexcept;
-
-// Changes whenever more is known of it; 0 as long as there is none.
-unsigned origin_version() noexcept;
-void bump_origin_version() noexcept;
 
 // What the hook library calls on every cuInit. Counts the call; in an inherited process it is a touch (touch.hpp).
 void on_cuinit() noexcept;

@@ -32,10 +32,13 @@ int number_of(const char* name) noexcept {
 
 } // namespace
 
-int visit_numbers(const char* folder, NumberVisitor visitor, void* data) noexcept {
+int visit_numbers(const char* folder, NumberVisitor visitor, void* data, int* opened) noexcept {
     const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0) {
         return errno;
+    }
+    if (opened != nullptr) {
+        *opened = descriptor;
     }
     alignas(DirectoryEntry) char buffer[4096];
     int error = 0;

@@ -5,7 +5,8 @@ namespace cfg {
 
 using NumberVisitor = void (*)(int number, void* data);
 
-// 0, or the error number of opening or reading the folder. The descriptor it reads with is never visited.
-int visit_numbers(const char* folder, NumberVisitor visitor, void* data) noexcept;
+// 0, or the error number of opening or reading the folder. The descriptor it reads with is never visited, and is in
+// *opened, if that is asked for, as long as the visits last.
+int visit_numbers(const char* folder, NumberVisitor visitor, void* data, int* opened = nullptr) noexcept;
 
 } // namespace cfg

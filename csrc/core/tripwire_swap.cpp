@@ -1,9 +1,9 @@
 #include "core/tripwire_swap.hpp"
 
 #include <cerrno>
+#include <ctime>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/tripwire_copy.hpp"

@@ -103,7 +103,7 @@ void write_thunks(unsigned char* at, Entry* entries, std::size_t count) noexcept
     std::memcpy(slot, &common, sizeof common);
     for (std::size_t i = 0; i < count; ++i) {
         entries[i].thunk = at;
-        const Entry* const self = &entries[i];
+        const std::uintptr_t self = number(&entries[i]);
         // r11 is nobody's at a function's entry, and a jump leaves the stack as the caller made it: to an unwinder the
         // common code looks as if it had been called directly.
         at = put(at, {0x49, 0xBB}); // movabs $self, %r11

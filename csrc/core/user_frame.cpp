@@ -15,12 +15,17 @@ struct Roots {
 Roots roots;
 
 void set_root(char (&root)[1024], const char* folder) noexcept {
-    const std::size_t length = std::strlen(folder);
+    std::size_t length = std::strlen(folder);
+    while (length > 0 && folder[length - 1] == '/') {
+        --length;
+    }
     copy_text(root, sizeof root, folder, length < sizeof root ? length : 0);
 }
 
-bool is_below(const char* path, const char (&root)[1024]) noexcept {
-    return root[0] != '\0' && std::strncmp(path, root, std::strlen(root)) == 0;
+// What follows the folder in a path below it, else null.
+const char* below(const char* path, const char* folder) noexcept {
+    const std::size_t length = std::strlen(folder);
+    return length > 0 && std::strncmp(path, folder, length) == 0 && path[length] == '/' ? path + length + 1 : nullptr;
 }
 
 bool is_installed(const char* path) noexcept {
@@ -30,14 +35,14 @@ bool is_installed(const char* path) noexcept {
 enum class Owner : int { user, package, standard_library, guard };
 
 Owner owner_of(const char* path) noexcept {
-    if (is_below(path, roots.guard)) {
+    if (below(path, roots.guard) != nullptr) {
         return Owner::guard;
     }
     if (is_installed(path)) {
         return Owner::package; // many installations keep it below the standard library
     }
     const bool frozen = std::strncmp(path, "<frozen ", 8) == 0;
-    return frozen || is_below(path, roots.standard_library) ? Owner::standard_library : Owner::user;
+    return frozen || below(path, roots.standard_library) != nullptr ? Owner::standard_library : Owner::user;
 }
 
 // A path may hold line feeds or terminal sequences; a report is read on a terminal, line by line.
@@ -86,8 +91,8 @@ const char* relative(const char* file) noexcept {
     if (file[0] != '/' || getcwd(folder, sizeof folder) == nullptr) {
         return file;
     }
-    const std::size_t length = std::strlen(folder);
-    return length > 1 && std::strncmp(file, folder, length) == 0 && file[length] == '/' ? file + length + 1 : file;
+    const char* const inside = below(file, folder);
+    return inside != nullptr ? inside : file;
 }
 
 } // namespace
@@ -115,7 +120,8 @@ void put_place(Text& text, const PythonFrame& frame, std::size_t limit) noexcept
     constexpr std::size_t kAround = 24; // ":line in " and the dots
     const std::size_t function_limit = limit / 3;
     const std::size_t function_length = std::strlen(frame.function);
-    const std::size_t file_limit = limit - kAround - (function_length < function_limit ? function_length : function_limit);
+    const std::size_t file_limit =
+        limit - kAround - (function_length < function_limit ? function_length : function_limit);
     put_tail(text, file, file_limit);
     if (frame.line > 0) {
         text.put(":").decimal(frame.line);

@@ -38,42 +38,39 @@ enum sim_entry sim_entry_named(const char* name, size_t length) {
     return (enum sim_entry)found;
 }
 
-/* What an exported name adds to the name that callers of cuGetProcAddress use: "_v2", "_ptds", "_v3_ptsz", ... */
-struct suffix {
-    bool matches;
+/* An exported name is the name that callers of cuGetProcAddress use, and what it adds: "_v2", "_ptds", "_v3_ptsz". */
+struct form {
+    size_t base;     /* length of the name without the addition */
     bool per_thread; /* the form for the per-thread default stream */
 };
 
-static struct suffix suffix_of(const char* exported, const char* base, size_t length) {
-    struct suffix none = {false, false};
-    struct suffix found = {true, false};
-    if (strncmp(exported, base, length) != 0)
-        return none;
-    const char* rest = exported + length;
-    if (rest[0] == '_' && rest[1] == 'v' && rest[2] >= '2' && rest[2] <= '9')
-        rest += 3;
-    if (strcmp(rest, "_ptds") == 0 || strcmp(rest, "_ptsz") == 0)
-        found.per_thread = true;
-    else if (rest[0] != '\0')
-        return none;
-    return found;
+static struct form form_of(const char* exported) {
+    size_t length = strlen(exported);
+    struct form form = {length, false};
+    if (length > 5 && (strcmp(exported + length - 5, "_ptds") == 0 || strcmp(exported + length - 5, "_ptsz") == 0)) {
+        form.per_thread = true;
+        form.base -= 5;
+    }
+    const char* end = exported + form.base;
+    if (form.base > 3 && end[-3] == '_' && end[-2] == 'v' && end[-1] >= '2' && end[-1] <= '9')
+        form.base -= 3;
+    return form;
 }
 
 /* The newest form that a program of this CUDA version knows; `exists` if there is one for any version. A function that
  * has forms for the per-thread stream is found in one of these only, if those are asked for. */
 static function find(const char* base, int version, bool per_thread, bool* exists) {
     size_t length = strlen(base);
-    const struct entry* best[2] = {NULL, NULL}; /* by suffix.per_thread */
+    const struct entry* best[2] = {NULL, NULL}; /* by form.per_thread */
     bool any[2] = {false, false};
     for (int index = 0; index < SIM_ENTRIES; index++) {
         const struct entry* entry = &entries[index];
-        struct suffix suffix = suffix_of(entry->name, base, length);
-        if (!suffix.matches)
+        struct form form = form_of(entry->name);
+        if (form.base != length || strncmp(entry->name, base, length) != 0)
             continue;
-        any[suffix.per_thread] = true;
-        if (entry->since <= version &&
-            (best[suffix.per_thread] == NULL || entry->since > best[suffix.per_thread]->since))
-            best[suffix.per_thread] = entry;
+        any[form.per_thread] = true;
+        if (entry->since <= version && (best[form.per_thread] == NULL || entry->since > best[form.per_thread]->since))
+            best[form.per_thread] = entry;
     }
     bool wanted = per_thread && any[true];
     *exists = any[wanted];

@@ -1,0 +1,61 @@
+"""fork + wait, with the driver down and up, with the guard on and off."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import cuda_fork_guard
+from cuda_fork_guard.testing import simulated_cuda
+
+from .alternate import Sample, alternate, workers
+from .table import Row, row
+
+DOWN_MOST = 30_000
+UP_MOST = 150_000
+
+
+def _fork_and_wait() -> float:
+    began = time.perf_counter_ns()
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return time.perf_counter_ns() - began
+
+
+def _guarded() -> float:
+    cuda_fork_guard.install("watch")
+    return _fork_and_wait()
+
+
+def _unguarded() -> float:
+    cuda_fork_guard.uninstall()
+    return _fork_and_wait()
+
+
+def _other_unguarded() -> float:
+    return _unguarded()
+
+
+def measure(pairs: int) -> list[Row]:
+    rows = _within_one_process("CUDA down", pairs, DOWN_MOST)
+    with simulated_cuda():
+        rows += _within_one_process("CUDA up", pairs, UP_MOST)
+    cuda_fork_guard.install("watch")
+    return rows + _beside_an_unguarded_process(pairs)
+
+
+def _within_one_process(state: str, pairs: int, most: float) -> list[Row]:
+    off: Sample = _unguarded
+    measured = alternate(off, _guarded, pairs)
+    noise = alternate(off, _other_unguarded, pairs)
+    return [row(f"fork + wait, {state}: install() against uninstall()", measured, noise, most=most)]
+
+
+def _beside_an_unguarded_process(pairs: int) -> list[Row]:
+    """Also what uninstall() leaves behind (audit hook, handlers) is in this one."""
+    with workers((), ("cuda_fork_guard",), ()) as (off, on, other):
+        measured = alternate(off.sampler("fork", 1), on.sampler("fork", 1), pairs)
+        noise = alternate(off.sampler("fork", 1), other.sampler("fork", 1), pairs)
+    return [row("fork + wait, CUDA down: a guarded process against an unguarded one", measured, noise, most=DOWN_MOST)]

@@ -1,0 +1,82 @@
+"""Whose code is a file?"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+import cuda_fork_guard
+from cuda_fork_guard import paths
+
+STDLIB = os.path.dirname(os.__file__)
+GUARD = os.path.dirname(cuda_fork_guard.__file__)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "<frozen importlib._bootstrap>",
+        "<frozen os>",
+        threading.__file__,
+        f"{STDLIB}/multiprocessing/util.py",
+    ],
+)
+def test_python_s_own(file: str) -> None:
+    assert paths.is_stdlib(file) and not paths.is_user(file)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        f"{STDLIB}/site-packages/torch/utils/data/dataloader.py",
+        "/usr/lib/python3/dist-packages/numpy/core.py",
+        "/home/me/.local/lib/python3.11/site-packages/mine.py",
+    ],
+)
+def test_an_installed_package_is_neither_python_s_nor_the_user_s(file: str) -> None:
+    assert paths.is_installed(file) and not paths.is_stdlib(file) and not paths.is_user(file)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        os.path.join(GUARD, "guard.py"),
+        os.path.join(os.path.dirname(GUARD), "_cuda_fork_guard_entry.py"),
+    ],
+)
+def test_the_guard_s_own(file: str) -> None:
+    assert paths.is_guard(file) and not paths.is_user(file)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "train.py", "/home/me/train.py", "<string>", "<stdin>", "<ipython-input-3-abc>", "/tmp/ipykernel_7/123.py",
+        f"{GUARD}_user/train.py", f"{STDLIB}x/train.py", "/home/me/site-packages.py", "",
+    ],
+)  # fmt: skip
+def test_everything_else_is_the_user_s(file: str) -> None:
+    assert paths.is_user(file)
+
+
+def test_shown_relative_to_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = os.getcwd()
+    assert paths.shown(f"{here}/pkg/train.py") == "pkg/train.py"
+    assert paths.shown(f"{here}-other/train.py") == f"{here}-other/train.py"
+    assert paths.shown("<string>") == "<string>"
+
+
+def test_shown_as_it_is_in_the_root_folder_and_in_a_deleted_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir("/")
+    assert paths.shown("/home/me/train.py") == "/home/me/train.py"
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert paths.shown("/home/me/train.py") == "/home/me/train.py"
