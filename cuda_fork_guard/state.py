@@ -70,7 +70,9 @@ def driver_of(evidence: Evidence, inherited: bool | None, because: Because) -> s
     if evidence.cuinit_calls or evidence.known == TRIED:
         return "tried"
     if evidence.hook_watching:
-        because(f"driver: loaded, and not up; whether cuInit was called and failed is unknown: {evidence.hook_watching}")
+        because(
+            f"driver: loaded, and not up; whether cuInit was called and failed is unknown: {evidence.hook_watching}"
+        )
         return None
     return "loaded"
 

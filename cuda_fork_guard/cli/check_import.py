@@ -115,7 +115,12 @@ def _ask(module: str, driver: driver_choice.Driver, limit: float) -> dict[str, A
         answer: dict[str, Any] = json.loads(text)
     except ValueError:
         last = errors.decode(errors="replace").strip().splitlines()[-1:]
-        answer = {"module": module, "called": None, "reason": "", "error": _ending(process.returncode, timed_out, limit)}
+        answer = {
+            "module": module,
+            "called": None,
+            "reason": "",
+            "error": _ending(process.returncode, timed_out, limit),
+        }
         if last:
             answer["error"] += f": {last[0]}"
     return answer
