@@ -103,7 +103,10 @@ def uninstall() -> None:
 def set_policy(number: int) -> None:
     _guard.policy = number
     if native is not None:
+        was_off = native.policy() == policies.OFF
         native.set_policy(number)
+        if was_off and number != policies.OFF:
+            native.prepare_tripwire()  # nothing where CUDA is not up
 
 
 def current_policy() -> int:
@@ -210,8 +213,7 @@ def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) ->
     names: tuple[str, ...] | None = ()
     if chosen.action != decision.PASS:
         names, _why = _threads(module)
-        if module.state()["driver"] == evidence.UP:
-            module.prepare_tripwire()
+        module.prepare_tripwire()
     if chosen.use == decision.USE_ALLOWED:
         forked = f"{forked} allowed: {'; '.join(_thread.allowed)}"
     module.intend_fork(

@@ -43,8 +43,8 @@ class Dynamic {
 
     void read(const ElfW(Phdr) & header) noexcept;
     ElfW(Addr) relocated(ElfW(Addr) address) const noexcept;
-    const void* mapped(ElfW(Addr) address, std::size_t size) const noexcept;
-    const std::uint32_t* words(ElfW(Addr) address, std::size_t count) const noexcept;
+    // nullptr unless `count` aligned objects lie inside one readable segment.
+    template <class T> const T* mapped(ElfW(Addr) address, std::size_t count) const noexcept;
     std::size_t count_by_hash() const noexcept;
     std::size_t count_by_gnu_hash() const noexcept;
 

@@ -12,7 +12,7 @@ namespace cfg::tripwire {
 
 namespace {
 constexpr unsigned kPhaseBits = 2;
-constexpr unsigned kNapsForVfork = 2000; // 0.1 s
+constexpr unsigned kNapsForVfork = 500; // some 50 ms
 
 std::uint64_t word(Phase phase, pid_t pid) noexcept {
     return static_cast<std::uint64_t>(pid) << kPhaseBits | static_cast<std::uint64_t>(phase);

@@ -61,11 +61,7 @@ int touch_from_four_threads(const Functions* functions) {
             sigfillset(&signals);
             pthread_sigmask(i % 2 == 0 ? SIG_BLOCK : SIG_UNBLOCK, &signals, nullptr);
             waiting.fetch_sub(1);
-            for (int spins = 0; waiting.load() > 0; ++spins) {
-                if (spins > 2000) {
-                    sched_yield(); // fewer processors than threads
-                }
-            }
+            spin_while([&] { return waiting.load() > 0; });
             int result[64] = {};
             wrong += reinterpret_cast<int (*)(void*)>(functions[i].address)(result) != functions[i].expected;
             running.fetch_sub(1);
