@@ -26,7 +26,7 @@ fetch_drivers() {
 }
 
 readme_tests() {
-    PYTEST_ADDOPTS="--junitxml=$results/readme.xml" sh scripts/test </dev/null
+    PYTEST_ADDOPTS="${PYTEST_ADDOPTS:-} --junitxml=$results/readme.xml" sh scripts/test </dev/null
 }
 
 # MINOR PATH, the newest of each minor version, from pyenv's folder and the path.

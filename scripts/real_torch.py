@@ -132,7 +132,9 @@ def table(python: Path, folder: Path) -> str:
         "torchgen": "torch", "numba.cuda": "numba-cuda", "cupy": "cupy-cuda12x", "pynvml": "nvidia-ml-py",
         "cuda.bindings.driver": "cuda-bindings", "cuda.bindings.runtime": "cuda-bindings",
     }  # fmt: skip
-    done = run([str(python), "-m", "cuda_fork_guard", "check-import", "--driver", "simulated", "--json", *MODULES], folder)
+    done = run(
+        [str(python), "-m", "cuda_fork_guard", "check-import", "--driver", "simulated", "--json", *MODULES], folder
+    )
     answers = json.loads(done.stdout)["modules"]
     rows = ["| import | version | verdict | line |", "| --- | --- | --- | --- |"]
     for answer in answers:
@@ -140,7 +142,9 @@ def table(python: Path, folder: Path) -> str:
         detail = answer["woken"] or answer["error"] or answer["reason"]
         rows.append(f"| `{answer['module']}` | {owner} {installed.get(owner, '?')} | {answer['verdict']} | {detail} |")
     today = datetime.date.today().isoformat()
-    python_version = run([str(python), "-c", "import platform; print(platform.python_version())"], folder).stdout.strip()
+    python_version = run(
+        [str(python), "-c", "import platform; print(platform.python_version())"], folder
+    ).stdout.strip()
     return (
         "# Which imports wake CUDA\n\nWritten by `scripts/real_torch.py --table` on "
         f"{today}, with Python {python_version} and the simulated driver (a machine without a GPU: "

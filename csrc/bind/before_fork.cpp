@@ -18,10 +18,11 @@ CFG_TLS bool tls_deciding = false; // a fork made while deciding (a showwarning 
 // Where subprocess said that it is about to fork, and where the pending intention was made: compared, never read.
 CFG_TLS PyFrameObject* tls_subprocess_frame = nullptr;
 CFG_TLS PyFrameObject* tls_fork_frame = nullptr;
+CFG_TLS int tls_fork_instruction = 0; // a frame goes on after a fork that failed
 
-// Is this thread in the call that the frame was marked in? Hooks that run before a fork do audited things too: their
-// events come from frames above the one that forks.
-bool inside(const PyFrameObject* marked) noexcept {
+// Is this thread in the call that the frame was marked in (and, unless it is -1, still at this instruction of it)? Hooks
+// that run before a fork do audited things too: their events come from frames above the one that forks.
+bool inside(const PyFrameObject* marked, int instruction) noexcept {
     PyFrameObject* frame = PyEval_GetFrame();
     Py_XINCREF(reinterpret_cast<PyObject*>(frame));
     bool found = frame == marked;
@@ -31,17 +32,23 @@ bool inside(const PyFrameObject* marked) noexcept {
         frame = back;
         found = frame == marked;
     }
+    found = found && (frame == nullptr || instruction < 0 || instruction_of(frame) == instruction);
     Py_XDECREF(reinterpret_cast<PyObject*>(frame));
     return found;
 }
 
-// A fork that another hook refused never reaches the handlers, and its intention must not pass for the next native
+// A fork that failed or that another hook refused may never reach the handlers, and its intention must not pass for the next native
 // fork's.
 void forget_stale_intent() noexcept {
-    if (!inside(tls_fork_frame)) {
+    if (!inside(tls_fork_frame, tls_fork_instruction)) {
         end_fork_intent();
         tls_fork_frame = nullptr;
     }
+}
+
+void mark_fork() noexcept {
+    tls_fork_frame = PyEval_GetFrame();
+    tls_fork_instruction = tls_fork_frame == nullptr ? -1 : instruction_of(tls_fork_frame);
 }
 
 int refuse_without_python(const char* when) noexcept {
@@ -60,7 +67,7 @@ int intend_without_python(const char* when) noexcept {
             .put(when)
             .put(", in pid ")
             .decimal(fork_state().pid.load());
-        tls_fork_frame = PyEval_GetFrame();
+        mark_fork();
     }
     return 0;
 }
@@ -107,7 +114,7 @@ int before_fork(const char* event) noexcept {
     const bool silent = policy == static_cast<int>(Policy::watch) && tls_allowed_forks == 0;
     Circumstances now;
     if (silent && recall_site(PyEval_GetFrame(), now)) {
-        tls_fork_frame = PyEval_GetFrame();
+        mark_fork();
         return 0;
     }
     PyObject* callback = on_fork;
@@ -124,12 +131,12 @@ int before_fork(const char* event) noexcept {
     if (silent) {
         remember_site(now);
     }
-    tls_fork_frame = PyEval_GetFrame();
+    mark_fork();
     return 0;
 }
 
 void forget_stale_marks() noexcept {
-    if (tls_subprocess_frame != nullptr && !inside(tls_subprocess_frame)) {
+    if (tls_subprocess_frame != nullptr && !inside(tls_subprocess_frame, -1)) {
         forget_subprocess();
         tls_subprocess_frame = nullptr;
     }

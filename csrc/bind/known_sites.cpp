@@ -29,14 +29,6 @@ void add_thread(pid_t tid, void* data) {
     *sum += id * id * 0x9E3779B97F4A7C15ULL + id;
 }
 
-int instruction_of(PyFrameObject* frame) noexcept {
-#if PY_VERSION_HEX >= 0x030B0000
-    return PyFrame_GetLasti(frame);
-#else
-    return frame->f_lasti;
-#endif
-}
-
 bool read_stack(PyFrameObject* frame, Circumstances& now) noexcept {
     now.depth = 0;
     Py_XINCREF(reinterpret_cast<PyObject*>(frame));
@@ -80,6 +72,14 @@ bool read_circumstances(PyFrameObject* frame, Circumstances& now) noexcept {
 }
 
 } // namespace
+
+int instruction_of(PyFrameObject* frame) noexcept {
+#if PY_VERSION_HEX >= 0x030B0000
+    return PyFrame_GetLasti(frame);
+#else
+    return frame->f_lasti;
+#endif
+}
 
 bool recall_site(PyFrameObject* frame, Circumstances& now) noexcept {
     now.whole = read_circumstances(frame, now);

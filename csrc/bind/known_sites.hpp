@@ -7,6 +7,8 @@
 
 namespace cfg::bind {
 
+int instruction_of(PyFrameObject* frame) noexcept;
+
 struct Place {
     PyCodeObject* code;
     int instruction;

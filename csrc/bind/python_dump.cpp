@@ -116,7 +116,18 @@ DumpFunction fetch(const py::object& registrar, int signum, int descriptor) {
     return !is_default(registered) && in_python(handler) ? handler : nullptr;
 }
 
+PyObject* at_exit(PyObject*, PyObject*) noexcept {
+    end_python_dumps();
+    Py_RETURN_NONE;
+}
+
+PyMethodDef at_exit_method = {"cuda_fork_guard_at_exit", at_exit, METH_NOARGS, nullptr};
+
 const char* fetch_any(int descriptor) {
+    // First: without it nothing is fetched. Anything later than an atexit callback is too late: the next thing that the
+    // interpreter's end does is to free the other threads' states.
+    const auto end = py::reinterpret_steal<py::object>(PyCFunction_New(&at_exit_method, nullptr));
+    py::module_::import("atexit").attr("register")(end);
     const py::object registrar = py::module_::import("faulthandler").attr("register");
     const AlternateStack kept;
     for (int signum = kFirstSignal; signum >= kLastSignal; --signum) {

@@ -42,8 +42,8 @@ void add_state(py::module_& module) {
                               tripwire::skipped());
     });
     module.attr("TRIPWIRE_ARMED") = static_cast<int>(tripwire::State::armed);
-    module.def("prepare_tripwire", [] { return tripwire::prepare(touch_by_driver_call); });
-    module.def("arm_tripwire", [] { return tripwire::arm(); });
+    // For a process that must not use CUDA from now on, whoever forked it.
+    module.def("arm_tripwire", [] { return tripwire::prepare(touch_by_driver_call) && tripwire::arm(); });
     module.def("disarm_tripwire", [] { tripwire::disarm(); });
 }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ namespace {
 
 // faulthandler cuts names at 500 characters, each at most 10 bytes long when escaped.
 constexpr std::size_t kLongestLine = 11UL * 1024;
+constexpr int kLongestWait = 10000; // turns of a tenth of a millisecond
 constexpr const char kFileName[] = "cuda_fork_guard";
 constexpr const char kLinkTarget[] = "/memfd:cuda_fork_guard ";
 
@@ -122,24 +124,32 @@ void read_back(PythonStack& stack) noexcept {
 } // namespace
 
 void set_python_dump(DumpFunction function, int signum, int descriptor, const char* unavailable) noexcept {
-    dump.function.store(nullptr, std::memory_order_release);
-    dump.signum = signum;
-    dump.descriptor = descriptor;
     dump.unavailable.store(unavailable);
-    dump.function.store(function, std::memory_order_release);
+    if (function != nullptr) { // else a dump may be using them
+        dump.signum = signum;
+        dump.descriptor = descriptor;
+    }
+    dump.function.store(function);
+}
+
+void end_python_dumps() noexcept {
+    set_python_dump(nullptr, 0, -1, "Python is ending");
+    const std::uint32_t mine = fork_state().generation.load() + 1;
+    // Bounded: a process copied behind the guard's back (_Fork) can have the mark of a reader that it doesn't have.
+    for (int turn = 0; turn < kLongestWait && dump.reader.load() == mine; ++turn) {
+        const timespec pause{0, 100000};
+        nanosleep(&pause, nullptr);
+    }
 }
 
 void dump_python_stack(PythonStack& stack) noexcept {
-    const DumpFunction function = dump.function.load(std::memory_order_acquire);
-    if (function == nullptr) {
-        stack.reason = dump.unavailable.load();
-        return;
-    }
     if (!claim()) {
         stack.reason = "the GIL was not held and another thread's stack was being read";
         return;
     }
-    stack.reason = open_file();
+    // Behind the claim, so that end_python_dumps sees either the claim or its own word obeyed.
+    const DumpFunction function = dump.function.load();
+    stack.reason = function == nullptr ? dump.unavailable.load() : open_file();
     if (stack.reason == nullptr) {
         function(dump.signum);
         read_back(stack);

@@ -33,6 +33,14 @@ class Popen(popen_forkserver.Popen):
         super().__init__(process_obj)
 
     def _launch(self, process_obj: BaseProcess) -> None:
+        try:
+            self._try(process_obj)
+        except server.ServerGone:
+            # Killed with the request in its hands, or just before. No worker was verified: nothing can run twice.
+            self._fds = []
+            self._try(process_obj)
+
+    def _try(self, process_obj: BaseProcess) -> None:
         verdict_r, verdict_w = os.pipe()
         try:
             try:
@@ -43,7 +51,7 @@ class Popen(popen_forkserver.Popen):
             parent_w = os.dup(data_w)
             self.finalizer = util.Finalize(self, _close_all, (parent_w, self._status))
             _write(data_w, payload)
-            self.pid = verdict.read(verdict_r, crashed=_crashed)
+            self.pid = verdict.read(verdict_r, crashed=self._crashed)
             self.sentinel = self._watch(parent_w)
         except BaseException:
             self.close()
@@ -71,6 +79,15 @@ class Popen(popen_forkserver.Popen):
         status_r, data_w = source.connect(self._fds, self._preload)
         return status_r, data_w, buffer.getvalue()
 
+    def _crashed(self, _module: str | None) -> StartMethodError:
+        try:
+            pid = cpython.read_signed(self._status)
+        except (EOFError, OSError):
+            return server.current().gone()
+        return StartMethodError(
+            f"[CFG301] the worker (pid {pid}) was killed before it was verified, and nothing of its target ran"
+        )
+
     def _watch(self, parent_w: int) -> int:
         """A descriptor that is ready when the worker has ended: its own where the kernel has such (Linux 5.3), so that
         the end of the server is not taken for the end of its workers."""
@@ -95,6 +112,7 @@ class Popen(popen_forkserver.Popen):
                 self.returncode = cpython.read_signed(self._status)
             except (EOFError, OSError):
                 self.returncode = _UNKNOWN_EXIT_CODE
+                server.current().running(may_raise=False)  # says what became of it
         return self.returncode
 
     def close(self) -> None:
@@ -173,10 +191,3 @@ def _write(data_w: int, payload: bytes) -> None:
             pipe.write(payload)
     except BrokenPipeError:
         pass  # the worker refused, or is gone: its verdict says which
-
-
-def _crashed(_module: str | None) -> StartMethodError:
-    return StartMethodError(
-        "[CFG301] the worker ended before it was verified, and nothing of its target ran: it was killed, or the "
-        "forkserver was. Start it again: a server that is gone is launched anew"
-    )
