@@ -22,7 +22,9 @@ def main() -> int:
     for name in options.questions or QUESTIONS:
         print(f"{name} …", file=sys.stderr, flush=True)
         rows += importlib.import_module(f"benchmarks.{name}").measure(options.pairs)
-    print(f"CPython {platform.python_version()}, Linux {platform.release()}, {options.pairs} pairs; no test depends on these.")
+    print(
+        f"CPython {platform.python_version()}, Linux {platform.release()}, {options.pairs} pairs; no test depends on these."
+    )
     print(rendered(rows))
     return 0
 

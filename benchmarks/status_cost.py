@@ -21,7 +21,7 @@ DESCRIPTORS = (10, 100, 500, 1_000, 4_000)
 
 
 def measure(pairs: int) -> list[Row]:
-    rows = _status("CUDA down", pairs) + [_question("no libcuda", pairs)]
+    rows = [*_status("CUDA down", pairs), _question("no libcuda", pairs)]
     with simulated_cuda(state="loaded"):
         rows.append(_question("libcuda loaded", pairs))
     with simulated_cuda():

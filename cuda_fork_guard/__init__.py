@@ -3,11 +3,14 @@ workers do. So by default this guard says nothing at the fork; it speaks when a 
 three lines: where it was used, where it was forked, and who woke CUDA.
 
 ``import cuda_fork_guard`` at program start installs it, with the policy in ``CUDA_FORK_GUARD``, else ``watch``.
+
+PYTEST_DONT_REWRITE: under ``CUDA_FORK_GUARD`` this is imported before pytest, which would warn that it came too late for
+its assertions (and stop, with warnings as errors).
 """
 
 from __future__ import annotations
 
-from . import contexts, fork_site, guard, worker
+from . import contexts, fork_site, guard, no_cuda, worker
 from .errors import (
     CudaForkGuardError,
     CudaForkGuardWarning,
@@ -23,6 +26,8 @@ from .errors import (
     WrongDeviceError,
 )
 from .event_log import Event, Events
+from .frames import Frame
+from .origin import Origin
 from .process_status import Status
 from .start_method import get_context, set_start_method
 from .worker import WorkerReport
@@ -41,7 +46,9 @@ __all__ = [
     "Event",
     "Events",
     "ForkServerNotCleanError",
+    "Frame",
     "InheritedCudaError",
+    "Origin",
     "StartMethodError",
     "Status",
     "UnsafeForkError",
@@ -56,6 +63,7 @@ __all__ = [
     "get_context",
     "install",
     "make_worker_init_fn",
+    "no_cuda_init",
     "policy",
     "set_start_method",
     "status",
@@ -113,9 +121,7 @@ def check_fork() -> None:
     guard.check(fork_site.caller(1))
 
 
-def verify_worker(
-    expect: str = "clean", *, device: int | None = None, release_handles: bool = False
-) -> WorkerReport:
+def verify_worker(expect: str = "clean", *, device: int | None = None, release_handles: bool = False) -> WorkerReport:
     """Verifies this process, and returns what it found.
 
     - ``"clean"``: not inherited, and no CUDA here yet: whatever context this process makes will be its own.
@@ -153,6 +159,16 @@ def make_worker_init_fn(
     :raises ValueError: as ``verify_worker``, but here, before any worker is started.
     """
     return worker.WorkerInit(fn, expect, device, release_handles)
+
+
+def no_cuda_init() -> no_cuda.NoCudaInit:
+    """A context manager: proves that the block never called ``cuInit``; a call that failed counts.
+
+    :raises CudaInitializedError: it was called, with the line; or, at once, CUDA is already up, so that nothing could be
+        proved.
+    :raises CudaForkGuardError: calls of ``cuInit`` can't be seen here; the text says why.
+    """
+    return no_cuda.NoCudaInit()
 
 
 def events() -> Events:

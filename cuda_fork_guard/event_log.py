@@ -51,7 +51,8 @@ def read(native: ModuleType | None) -> Events:
         return _events((), dict.fromkeys(KINDS, 0), 0)
     totals, own, rows = native.events()
     found = tuple(
-        Event(kind=KINDS[kind], pid=pid, time=time, text=_readable(kind, text)) for _ticket, kind, pid, time, text in rows
+        Event(kind=KINDS[kind], pid=pid, time=time, text=_readable(kind, text))
+        for _ticket, kind, pid, time, text in rows
     )
     if own:
         counts = dict(zip(KINDS, totals, strict=True))

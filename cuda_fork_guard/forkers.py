@@ -46,9 +46,7 @@ BIRTHS = {
 QUIET_PREFIX = "torch._inductor."
 
 _CONTEXT = "cuda_fork_guard.get_context()"
-_DATALOADER = (
-    f"return CPU tensors and copy them in the main loop, or DataLoader(…, multiprocessing_context={_CONTEXT})"
-)
+_DATALOADER = f"return CPU tensors and copy them in the main loop, or DataLoader(…, multiprocessing_context={_CONTEXT})"
 _POOL = f"make the pool with {_CONTEXT}, or keep CUDA out of its workers"
 
 

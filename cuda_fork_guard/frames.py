@@ -80,9 +80,9 @@ def place(frame: Frame) -> str:
 
 def source(frame: Frame) -> str:
     """The line as it is written in the file, if it can be read and is short enough to be quoted."""
-    import linecache
-
     try:
+        import linecache  # the first time it is read itself, for which a descriptor may be missing
+
         text = linecache.getline(frame.file, frame.line).strip()
     except Exception:  # a module's own loader is asked for its source: anything may come
         return ""

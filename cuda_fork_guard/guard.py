@@ -6,7 +6,7 @@ import os
 import sys
 from _thread import _local
 
-from . import decision, event_log, evidence, fork_site, paths, policies, process_status, report, waking
+from . import announce, decision, event_log, evidence, fork_site, paths, policies, process_status, report, state, waking
 from .decision import Decision
 from .errors import CudaForkGuardWarning, UnsafeForkError, UnsafeForkWarning
 from .fork_site import ForkSite
@@ -21,7 +21,7 @@ native: ModuleType | None = None
 unsupported_reason = ""
 if sys.platform == "linux":
     try:
-        from . import _native as native  # type: ignore[no-redef]
+        from . import _native as native
     except ImportError as error:
         unsupported_reason = f"the native module can't be loaded: {error}"
 else:
@@ -43,42 +43,52 @@ class _Guard:
     trouble = ""  # the guard's own last failure: told in status(), never to the program
 
 
-_guard = _Guard()
-_thread = _ThreadState()
+# Kept by the process, not by this module: if the package is removed from sys.modules and imported again, allow_fork of
+# the first copy must still be known to the second one's hook, and the second import find the guard installed.
+_shared = native.shared() if native is not None and native.in_main_interpreter() else {}
+_guard: _Guard = _shared.setdefault("guard", _Guard())
+_thread: _ThreadState = _shared.setdefault("thread", _ThreadState())
 
 
 def install(policy_name: str | None, origin: bool | None, tripwire: bool | None) -> None:
     """See the package's ``install``."""
-    number, complaint = _guard.policy, None
+    number, complaint = current_policy(), None
     if policy_name is not None:
         number = policies.parse(policy_name)
-    elif not _guard.installed:
+    elif not _guard.installed and (native is None or native.in_main_interpreter()):
         number, complaint = policies.from_variable(os.environ.get(policies.VARIABLE))
-    elif native is not None:
-        number = native.policy()
     if native is not None:
         _install_native(native, origin, tripwire)
     set_policy(number)
     _guard.installed = True
     if complaint:
-        _warn(complaint, CudaForkGuardWarning, _outside_frame())
+        announce.warn(complaint, CudaForkGuardWarning, _outside_frame())
 
 
 def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | None) -> None:
     first = not _guard.installed
-    if not module.in_main_interpreter():
-        return  # the main interpreter's guard already sees the whole process
+    _guard.handlers_error = module.register_fork_handlers()
+    _guard.ring = module.create_ring()
     if module.generation() == 0 and first:
         flag = module.forked_without_exec()
         _guard.forked_without_exec = None if flag < 0 else bool(flag)
-    _guard.handlers_error = module.register_fork_handlers()
-    _guard.ring = module.create_ring()
+    if not module.in_main_interpreter():
+        return  # the main interpreter's guard already sees the whole process
+    if module.generation() == 0 and first and _guard.forked_without_exec is not False:
+        _learn_inheritance(module)
     module.set_default_advice(PLAIN.advice)
     if tripwire is not None or first:
         module.set_tripwire_wanted(tripwire is not False)
     module.hook_python_forks(_before_fork, _after_fork_in_child)
     waking.install(module, origin, first)
     module.driver_up()
+
+
+def _learn_inheritance(module: ModuleType) -> None:
+    """This process was, or may have been, forked before the guard was loaded in it. What can be known of that now holds
+    for its own forks and its children too."""
+    inherited = state.inherited_of(current_evidence(module), lambda _reason: None)
+    module.set_inherited({True: evidence.YES, False: evidence.NO, None: evidence.UNKNOWN}[inherited])
 
 
 def uninstall() -> None:
@@ -93,7 +103,10 @@ def uninstall() -> None:
 def set_policy(number: int) -> None:
     _guard.policy = number
     if native is not None:
+        was_off = native.policy() == policies.OFF
         native.set_policy(number)
+        if was_off and number != policies.OFF:
+            native.prepare_tripwire()  # nothing where CUDA is not up
 
 
 def current_policy() -> int:
@@ -120,7 +133,8 @@ def read_status() -> Status:
     origin, reason = waking.origin_of(native, found)
     names, why = _threads(native)
     result = process_status.derive(found, origin=origin, origin_reason=reason, threads=names, threads_reason=why)
-    troubles = waking.troubles() + ((f"guard: {_guard.trouble}",) if _guard.trouble else ())
+    own = filter(None, (_guard.trouble, announce.trouble()))
+    troubles = waking.troubles() + tuple(f"guard: {text}" for text in own)
     return result.with_reasons(troubles) if troubles else result
 
 
@@ -157,7 +171,7 @@ def check(frame: FrameType | None) -> None:
     native.driver_up()
     site = fork_site.read(frame)
     chosen, woken = _judge(native, site)
-    _speak(chosen, site, woken, frame)
+    announce.announce(chosen, site, woken, frame, native.inherited() == evidence.YES)
 
 
 def _before_fork(event: str) -> None:
@@ -173,7 +187,7 @@ def _before_fork(event: str) -> None:
     except Exception as error:
         _guard.trouble = f"a fork could not be judged: {type(error).__name__}: {error}"
         return
-    _speak(chosen, site, woken, frame)
+    announce.announce(chosen, site, woken, frame, module.inherited() == evidence.YES)
     try:
         _intend(module, chosen, site, woken)
     except Exception as error:
@@ -181,10 +195,18 @@ def _before_fork(event: str) -> None:
 
 
 def _judge(module: ModuleType, site: ForkSite) -> tuple[Decision, str]:
-    state = module.state()
-    unsafe = state["driver"] == evidence.UP or state["inherited"] == evidence.YES
-    chosen = decision.decide(state["policy"], unsafe, module.allowed_forks() > 0, site)
-    return chosen, waking.woken_line(module) if chosen.action != decision.PASS else ""
+    facts = module.state()
+    unsafe = facts["driver"] == evidence.UP or facts["inherited"] == evidence.YES
+    chosen = decision.decide(facts["policy"], unsafe, module.allowed_forks() > 0, site)
+    return chosen, _woken(module) if chosen.action != decision.PASS else ""
+
+
+def _woken(module: ModuleType) -> str:
+    """For the judgement: a line that can't be read must not let a fork pass that is to be refused."""
+    try:
+        return waking.woken_line(module)
+    except Exception as error:
+        return f"unknown: it can't be read: {error}"
 
 
 def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) -> None:
@@ -192,8 +214,7 @@ def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) ->
     names: tuple[str, ...] | None = ()
     if chosen.action != decision.PASS:
         names, _why = _threads(module)
-        if module.state()["driver"] == evidence.UP:
-            module.prepare_tripwire()
+        module.prepare_tripwire()
     if chosen.use == decision.USE_ALLOWED:
         forked = f"{forked} allowed: {'; '.join(_thread.allowed)}"
     module.intend_fork(
@@ -203,49 +224,6 @@ def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) ->
         advice=report.one_line(site.forker.advice),
         threads=report.one_line(", ".join(names or ())),
     )
-
-
-def _speak(chosen: Decision, site: ForkSite, woken: str, frame: FrameType | None) -> None:
-    """Warns, reports or refuses. The only exceptions that leave it are a refusal and what the program's own warning
-    machinery raises."""
-    inherited = native is not None and native.inherited() == evidence.YES
-    if chosen.action == decision.REFUSE:
-        raise UnsafeForkError(report.error_text(site, woken, inherited))
-    if chosen.action not in (decision.WARNING, decision.REPORT):
-        return
-    text = report.warning_text(site, woken, inherited)
-    if chosen.action == decision.WARNING:
-        _warn(text, UnsafeForkWarning, fork_site.user_frame(frame))
-        return
-    try:
-        _warn(text, UnsafeForkWarning, fork_site.user_frame(frame))
-    except Exception:
-        # "error" as a filter, or a showwarning that raises: here nobody could catch it, but the user is told all the same.
-        _tell(f"cuda_fork_guard[{os.getpid()}]: {text}\n")
-
-
-def _warn(text: str, category: type[Warning], frame: FrameType | None) -> None:
-    import warnings
-
-    if frame is None:
-        warnings.warn_explicit(text, category, "<unknown>", 0)
-        return
-    warnings.warn_explicit(
-        text,
-        category,
-        frame.f_code.co_filename,
-        frame.f_lineno or 0,
-        module=frame.f_globals.get("__name__") or "<unknown>",
-        registry=frame.f_globals.setdefault("__warningregistry__", {}),
-    )
-
-
-def _tell(text: str) -> None:
-    try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-    except Exception:
-        _guard.trouble = "a report could not be written to stderr"
 
 
 def _after_fork_in_child() -> None:

@@ -99,7 +99,10 @@ def derive(
     if threads is None:
         because(f"threads: unknown: {threads_reason}")
     if not evidence.python_forks_seen:
-        because("forks: Python's forks aren't seen: another audit hook refused the guard's; only children know of them")
+        because(
+            "forks: Python's forks aren't seen: another audit hook refused the guard's, or it was imported "
+            "in a subinterpreter only; only children know of them"
+        )
     if evidence.handlers_error:
         because(f"forks: pthread_atfork failed with error {evidence.handlers_error}: native forks aren't seen")
     if not evidence.ring:

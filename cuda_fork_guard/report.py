@@ -13,8 +13,8 @@ def forked_line(site: ForkSite, pid: int) -> str:
 def one_line(text: str) -> bytes:
     """Text for the record, whose lines and fields are made of control characters: a file name, a thread's name or the
     reason of ``allow_fork`` may hold any, and bytes that are no UTF-8."""
-    if not text.replace("\t", " ").isprintable():
-        text = "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text.encode()
 
 

@@ -82,7 +82,7 @@ def set_start_method(method: str = AUTO, *, preload: Iterable[str] = ()) -> str:
 
     wanted = get_context(method, preload=preload)
     name = str(wanted.get_start_method())
-    fixed = multiprocessing.get_start_method(allow_none=True)
+    fixed = _fixed()
     # CPython's own forkserver as the default is replaced by the proved one: same method, same kinds of locks.
     if fixed is not None and fixed != name:
         raise StartMethodError(_already_fixed(method, name, fixed))
@@ -105,6 +105,12 @@ def defaults() -> dict[str, str | None]:
         if ask is not None:
             found[library] = ask(allow_none=True)
     return found
+
+
+def _fixed() -> str | None:
+    import multiprocessing
+
+    return multiprocessing.get_start_method(allow_none=True)
 
 
 def _provable() -> bool:

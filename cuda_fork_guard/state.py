@@ -22,8 +22,8 @@ def inherited_of(evidence: Evidence, because: Because) -> bool | None:
         return _inherited_before_the_guard(evidence, because)
     if evidence.inherited == UNKNOWN:
         because(
-            "inherited: unknown: when this process was forked, cuInit had been called in its parent, and the driver "
-            "was not seen up: it had failed, or was still running"
+            "inherited: unknown: when this process was forked, cuInit had been called in its parent and the driver was "
+            "not seen up (it had failed, or was still running), or the parent did not know of its own inheritance"
         )
         return None
     return False
@@ -67,17 +67,19 @@ def driver_of(evidence: Evidence, inherited: bool | None, because: Because) -> s
         if evidence.known == UP:
             because("driver: it had been up before, and is being taken down")
             return None
-    if evidence.cuinit_calls or evidence.known == TRIED:
+    if evidence.known == TRIED:  # and not the count of calls: a simulated driver was up and is taken down again
         return "tried"
     if evidence.hook_watching:
-        because(f"driver: loaded, and not up; whether cuInit was called and failed is unknown: {evidence.hook_watching}")
+        because(
+            f"driver: loaded, and not up; whether cuInit was called and failed is unknown: {evidence.hook_watching}"
+        )
         return None
     return "loaded"
 
 
 def _state_before_arming(evidence: Evidence) -> str:
     # The driver can't be asked without tripping the wire, and can't have come up without tripping it either.
-    return "tried" if evidence.known == TRIED or evidence.cuinit_calls else "loaded"
+    return "tried" if evidence.known == TRIED else "loaded"
 
 
 def fork_is_safe_of(evidence: Evidence, inherited: bool | None, driver: str | None, because: Because) -> bool | None:

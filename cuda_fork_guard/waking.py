@@ -144,10 +144,12 @@ def arm(module: ModuleType, reasons: list[str]) -> None:
     """Arms this process as one that must never use CUDA (``verify_worker("cpu-only")``)."""
     module.note_stderr()
     module.set_cpu_only()
-    if not module.prepare_tripwire() or not module.arm_tripwire():
+    if not module.arm_tripwire():
         why = module.tripwire()[1] or "no libcuda is loaded yet"
         seen = not_watching_from_now()
-        reasons.append(f"tripwire: not armed: {why}; " + (f"and {seen}" if seen else "a first cuInit is seen by the hook"))
+        reasons.append(
+            f"tripwire: not armed: {why}; " + (f"and {seen}" if seen else "a first cuInit is seen by the hook")
+        )
     module.watch_collections()
     _watch_child(module)
 

@@ -6,6 +6,7 @@ import os
 import sys
 
 from . import codes, event_log, guard, state, waking
+from .decision import USE_FORKSERVER
 from .errors import (
     DriverUnavailableError,
     ForkServerNotCleanError,
@@ -15,7 +16,6 @@ from .errors import (
     WorkerNotCleanError,
     WrongDeviceError,
 )
-from .decision import USE_FORKSERVER
 from .forkers import PLAIN
 from .start_of_process import start_method
 from .values import Value
@@ -61,7 +61,7 @@ def check_arguments(expect: object, device: object, release_handles: object) -> 
     if expect == "fresh":
         if device is None:
             raise ValueError("expect='fresh' needs device=: the ordinal, as this process sees it, to prove a context on")
-        if isinstance(device, bool) or not isinstance(device, int) or device < 0:
+        if isinstance(device, bool) or not isinstance(device, int) or not 0 <= device < 2**31:
             raise ValueError(f"device={device!r} is not an ordinal: give a number from 0, as this process sees devices")
     elif device is not None:
         raise ValueError(f"device= goes with expect='fresh' only, not with {expect!r}: nothing is brought up there")

@@ -24,6 +24,9 @@ void settle_cuinit() noexcept;
 // the thread, outer frames that are missing. Needs the GIL; does nothing on any other thread.
 void complete_own_origin(bool driver_is_up) noexcept;
 
+// Makes ready what a forked child arms, if a child forked now would inherit CUDA. Needs the GIL, gives it up meanwhile.
+void prepare_tripwire() noexcept;
+
 // Asks the driver, giving the GIL up only where the loader has to be asked too.
 struct Learned {
     bool up;

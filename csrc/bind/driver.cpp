@@ -2,6 +2,8 @@
 #include "bind/bindings.hpp"
 #include "core/context_proof.hpp"
 #include "core/fork_state.hpp"
+#include "core/touch.hpp"
+#include "core/tripwire.hpp"
 
 namespace py = pybind11;
 
@@ -88,17 +90,37 @@ Learned learn_driver() noexcept {
     return Learned{answer.up};
 }
 
+void prepare_tripwire() noexcept {
+    const ForkState& state = fork_state();
+    const bool needed = state.driver.load() == static_cast<int>(DriverKnown::up) ||
+                        state.inherited.load() == static_cast<int>(Inherited::yes);
+    if (!needed || state.tripwire.load() == 0 || state.policy.load() == static_cast<int>(Policy::off)) {
+        return;
+    }
+    PyThreadState* saved = PyEval_SaveThread(); // it asks the loader
+    tripwire::prepare(touch_by_driver_call);
+    PyEval_RestoreThread(saved);
+}
+
 void settle_cuinit() noexcept {
     if (!tls_inside_cuinit) {
         return;
     }
     tls_inside_cuinit = false;
     complete_own_origin(learn_driver().up);
+    // Now, and not at the first fork: that may be a native one, before which nothing can be prepared.
+    prepare_tripwire();
 }
 
 void add_driver(py::module_& module) {
-    module.def("driver_up", [] { return learn_driver().up; });
+    // Whoever asks is not inside cuInit any more. Where the audit hook is not there nothing else tells.
+    module.def("driver_up", [] {
+        settle_cuinit();
+        return learn_driver().up;
+    });
     module.def("driver", driver_facts);
+    // Before a fork that is unsafe, also for a libcuda that was loaded since; nothing where the driver is not up.
+    module.def("prepare_tripwire", [] { prepare_tripwire(); });
     module.def("settle_cuinit", [] { settle_cuinit(); });
     module.def("prove_context", prove, py::arg("ordinal"), py::arg("load"));
 }

@@ -17,11 +17,6 @@ py::object text_of(const RingEvent& event) {
 
 // (counts by kind, is this the process that made the ring, ((ticket, kind, pid, time, text), …) oldest first)
 py::tuple read_events() {
-    const RingTotals totals = ring_totals();
-    py::tuple counts(kEventKinds);
-    for (std::size_t i = 0; i < kEventKinds; ++i) {
-        counts[i] = totals.counts[i];
-    }
     std::vector<std::pair<std::uint64_t, py::tuple>> found;
     auto event = std::make_unique<RingEvent>();
     for (std::size_t slot = 0; slot < kEventSlots; ++slot) {
@@ -34,6 +29,12 @@ py::tuple read_events() {
     py::tuple events(found.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
         events[i] = found[i].second;
+    }
+    // After the texts: what others write meanwhile is then counted as dropped, and never less than nothing is.
+    const RingTotals totals = ring_totals();
+    py::tuple counts(kEventKinds);
+    for (std::size_t i = 0; i < kEventKinds; ++i) {
+        counts[i] = totals.counts[i];
     }
     return py::make_tuple(counts, ring_is_own(), events);
 }

@@ -13,25 +13,6 @@ namespace cfg::bind {
 namespace {
 
 constexpr int kSites = 8;
-constexpr int kDeepest = 96; // deeper stacks are judged each time
-
-struct Place {
-    PyCodeObject* code;
-    int instruction;
-};
-
-// Everything that the judgement depended on.
-struct Circumstances {
-    std::uint32_t generation;
-    std::uint32_t cuinit_calls;
-    int policy;
-    int inherited;
-    int driver;
-    int wire;
-    std::uint64_t threads; // sum over the thread ids, order does not matter
-    int depth;
-    Place stack[kDeepest];
-};
 
 struct KnownSite {
     Circumstances when; // with strong references: an address that is held can't become another function's
@@ -41,8 +22,6 @@ struct KnownSite {
 // Guarded by the GIL.
 KnownSite* sites[kSites];
 int next_site = 0;
-Circumstances pending; // of the fork that is being judged now, borrowed references
-bool pending_is_whole = false;
 
 void add_thread(pid_t tid, void* data) {
     auto* sum = static_cast<std::uint64_t*>(data);
@@ -50,18 +29,10 @@ void add_thread(pid_t tid, void* data) {
     *sum += id * id * 0x9E3779B97F4A7C15ULL + id;
 }
 
-int instruction_of(PyFrameObject* frame) noexcept {
-#if PY_VERSION_HEX >= 0x030B0000
-    return PyFrame_GetLasti(frame);
-#else
-    return frame->f_lasti;
-#endif
-}
-
 bool read_stack(PyFrameObject* frame, Circumstances& now) noexcept {
     now.depth = 0;
     Py_XINCREF(reinterpret_cast<PyObject*>(frame));
-    while (frame != nullptr && now.depth < kDeepest) {
+    while (frame != nullptr && now.depth < Circumstances::kDeepest) {
         PyCodeObject* code = PyFrame_GetCode(frame);
         now.stack[now.depth++] = Place{code, instruction_of(frame)};
         Py_DECREF(reinterpret_cast<PyObject*>(code)); // the running frame holds it
@@ -102,11 +73,19 @@ bool read_circumstances(PyFrameObject* frame, Circumstances& now) noexcept {
 
 } // namespace
 
-bool recall_site(PyFrameObject* frame) noexcept {
-    pending_is_whole = read_circumstances(frame, pending);
-    for (int i = 0; pending_is_whole && i < kSites; ++i) {
+int instruction_of(PyFrameObject* frame) noexcept {
+#if PY_VERSION_HEX >= 0x030B0000
+    return PyFrame_GetLasti(frame);
+#else
+    return frame->f_lasti;
+#endif
+}
+
+bool recall_site(PyFrameObject* frame, Circumstances& now) noexcept {
+    now.whole = read_circumstances(frame, now);
+    for (int i = 0; now.whole && i < kSites; ++i) {
         const KnownSite* site = sites[i];
-        if (site != nullptr && same(site->when, pending)) {
+        if (site != nullptr && same(site->when, now)) {
             ForkIntent* intent = begin_fork_intent();
             if (intent != nullptr) {
                 std::memcpy(intent, &site->intent, sizeof *intent);
@@ -117,13 +96,12 @@ bool recall_site(PyFrameObject* frame) noexcept {
     return false;
 }
 
-void remember_site() noexcept {
+void remember_site(Circumstances& now) noexcept {
     const ForkIntent* intent = current_fork_intent();
-    if (!pending_is_whole || intent == nullptr) {
+    if (!now.whole || intent == nullptr) {
         return;
     }
-    pending_is_whole = false;
-    pending.wire = static_cast<int>(tripwire::state()); // judging may have prepared it
+    now.wire = static_cast<int>(tripwire::state()); // judging may have prepared it
     KnownSite*& slot = sites[next_site];
     next_site = (next_site + 1) % kSites;
     if (slot == nullptr) {
@@ -132,11 +110,11 @@ void remember_site() noexcept {
             return;
         }
     }
-    for (int i = 0; i < pending.depth; ++i) {
-        Py_INCREF(reinterpret_cast<PyObject*>(pending.stack[i].code));
+    for (int i = 0; i < now.depth; ++i) {
+        Py_INCREF(reinterpret_cast<PyObject*>(now.stack[i].code));
     }
     const Circumstances former = slot->when;
-    slot->when = pending;
+    slot->when = now;
     slot->intent = *intent;
     for (int i = 0; i < former.depth; ++i) {
         Py_DECREF(reinterpret_cast<PyObject*>(former.stack[i].code));

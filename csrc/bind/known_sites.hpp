@@ -7,11 +7,34 @@
 
 namespace cfg::bind {
 
-// The intention of an earlier fork from this very stack, taken over for the fork about to be made. False if there is
-// none: then the fork is judged, and remember_site() may keep what came of it.
-bool recall_site(PyFrameObject* frame) noexcept;
+int instruction_of(PyFrameObject* frame) noexcept;
 
-// After judging: keeps this thread's current intention for the stack of the last recall_site() that failed.
-void remember_site() noexcept;
+struct Place {
+    PyCodeObject* code;
+    int instruction;
+};
+
+// Everything that the judgement of a fork depended on. Borrowed references: good while the forking call lasts.
+struct Circumstances {
+    static constexpr int kDeepest = 96; // deeper stacks are judged each time
+    bool whole = false;
+    std::uint32_t generation;
+    std::uint32_t cuinit_calls;
+    int policy;
+    int inherited;
+    int driver;
+    int wire;
+    std::uint64_t threads; // sum over the thread ids, order does not matter
+    int depth;
+    Place stack[kDeepest];
+};
+
+// The intention of an earlier fork from this very stack, taken over for the fork about to be made. False if there is
+// none: then the fork is judged, and remember_site() may keep what came of it. The circumstances are the caller's own:
+// while a fork is judged other threads may fork too.
+bool recall_site(PyFrameObject* frame, Circumstances& now) noexcept;
+
+// After judging: keeps this thread's current intention for the circumstances in which recall_site() failed.
+void remember_site(Circumstances& now) noexcept;
 
 } // namespace cfg::bind

@@ -1,8 +1,8 @@
 // Who woke CUDA, as Python sees it: plain tuples, which cuda_fork_guard/origin.py makes values of.
 #include <dlfcn.h>
-#include <unistd.h>
 #include <memory>
 #include <new>
+#include <unistd.h>
 
 #include "bind/bindings.hpp"
 #include "bind/walker.hpp"

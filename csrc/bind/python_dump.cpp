@@ -144,11 +144,11 @@ const char* fetch_once() noexcept {
     if (descriptor < 0) {
         return "the GIL was not held, and no file descriptor number was free when the guard was installed";
     }
-    const char* why = "the GIL was not held, and this Python has no faulthandler.register";
+    const char* why = nullptr;
     try {
         why = fetch_any(descriptor);
-    } catch (py::error_already_set&) {
-        // said in `why`
+    } catch (...) {
+        why = "the GIL was not held, and this Python has no faulthandler.register";
     }
     close(descriptor);
     return why;

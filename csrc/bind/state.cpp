@@ -25,6 +25,14 @@ void add_state(py::module_& module) {
     });
     module.def("generation", [] { return fork_state().generation.load(); });
     module.def("inherited", [] { return fork_state().inherited.load(); });
+    // For a process that was forked before the guard was loaded in it: what its descriptors tell, for its children.
+    module.def("set_inherited", [](int inherited) { fork_state().inherited.store(inherited); });
+    // One dictionary for every copy of the package in this process: after removal from sys.modules and a second import
+    // the first copy's functions are still in use by whoever imported them. For the main interpreter only.
+    module.def("shared", [] {
+        static PyObject* const shared = PyDict_New();
+        return py::reinterpret_borrow<py::object>(shared);
+    });
     module.def("policy", [] { return fork_state().policy.load(); });
     module.def("set_policy", [](int policy) { fork_state().policy.store(policy); });
     module.def("set_tripwire_wanted", [](bool wanted) { fork_state().tripwire.store(wanted ? 1 : 0); });
@@ -34,8 +42,8 @@ void add_state(py::module_& module) {
                               tripwire::skipped());
     });
     module.attr("TRIPWIRE_ARMED") = static_cast<int>(tripwire::State::armed);
-    module.def("prepare_tripwire", [] { return tripwire::prepare(touch_by_driver_call); });
-    module.def("arm_tripwire", [] { return tripwire::arm(); });
+    // For a process that must not use CUDA from now on, whoever forked it.
+    module.def("arm_tripwire", [] { return tripwire::prepare(touch_by_driver_call) && tripwire::arm(); });
     module.def("disarm_tripwire", [] { tripwire::disarm(); });
 }
 

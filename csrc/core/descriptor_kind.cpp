@@ -21,7 +21,7 @@ bool ask(int folder, const char* path, int flags, struct statx& answer) noexcept
 } // namespace
 
 DeviceFolder device_folder() noexcept {
-    struct statx answer {};
+    struct statx answer{};
     if (!ask(AT_FDCWD, "/dev", 0, answer)) {
         return {};
     }
@@ -29,7 +29,7 @@ DeviceFolder device_folder() noexcept {
 }
 
 bool may_be_device(int descriptor, const DeviceFolder& folder) noexcept {
-    struct statx answer {};
+    struct statx answer{};
     if (!ask(descriptor, "", AT_EMPTY_PATH, answer) || (answer.stx_mode & S_IFMT) == S_IFCHR) {
         return true;
     }

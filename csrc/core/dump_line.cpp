@@ -16,8 +16,8 @@ int hex_digit(char c) noexcept {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// The character an escape at `at` stands for, or -1 if it is none. faulthandler doesn't escape backslashes; but it never
-// escapes what it could have printed, or in a longer form than needed, so most look-alikes can be told.
+// The character an escape at `at` stands for, or -1 if it is none. faulthandler doesn't escape backslashes; but it
+// never escapes what it could have printed, or in a longer form than needed, so most look-alikes can be told.
 std::int64_t escaped(const char* at, const char* end, std::size_t& length) noexcept {
     struct Form {
         char letter;

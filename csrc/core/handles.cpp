@@ -31,46 +31,47 @@ struct Look {
     void* data;
     DeviceFolder folder;
     int descriptors; // kDescriptors itself, opened: a path from there is shorter; -1 if it can't be opened
+    int error;       // the last that kept it from looking at one
 };
 
-void look_at(int descriptor, const Look& look) noexcept {
-    if (!may_be_device(descriptor, look.folder)) {
+void look_at(int descriptor, void* data) {
+    auto* look = static_cast<Look*>(data);
+    if (!may_be_device(descriptor, look->folder)) {
         return;
     }
     char link[64];
     Text text(link, sizeof link);
-    if (look.descriptors < 0) {
+    if (look->descriptors < 0) {
         text.put(kDescriptors).put("/");
     }
     text.decimal(descriptor);
     char target[256];
-    const ssize_t length = readlinkat(look.descriptors, link, target, sizeof target - 1);
-    if (length > 0) {
-        target[length] = '\0';
-        if (is_cuda_device(target)) {
-            look.visitor(descriptor, target, look.data);
-        }
+    const ssize_t length = readlinkat(look->descriptors, link, target, sizeof target - 1);
+    if (length < 0) {
+        look->error = errno == ENOENT ? look->error : errno; // not open, or closed meanwhile
+        return;
+    }
+    target[length] = '\0';
+    if (is_cuda_device(target)) {
+        look->visitor(descriptor, target, look->data);
     }
 }
 
-void look_at_number(int descriptor, void* data) {
-    look_at(descriptor, *static_cast<const Look*>(data));
-}
-
-// With no descriptor left to open the folder with, each number is asked for by its path: that needs none.
-int visit_by_number(const Look& look) noexcept {
+// With no descriptor left to open the folder with, each number is asked for by its path: that needs none. Up to a fixed
+// number, not to the limit: what was opened before the limit was lowered stays open above it.
+int visit_by_number(Look& look) noexcept {
+    constexpr int kMost = 65536;
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
         return errno;
     }
-    constexpr rlim_t kMost = 65536;
     if (limit.rlim_cur > kMost) {
         return EMFILE; // not all of them would be seen
     }
-    for (int descriptor = 0; descriptor < static_cast<int>(limit.rlim_cur); ++descriptor) {
-        look_at(descriptor, look);
+    for (int descriptor = 0; descriptor < kMost; ++descriptor) {
+        look_at(descriptor, &look);
     }
-    return access(kDescriptors, F_OK) == 0 ? 0 : errno;
+    return access(kDescriptors, F_OK) == 0 ? look.error : errno;
 }
 
 struct Replacement {
@@ -105,9 +106,12 @@ bool is_cuda_device(const char* path) noexcept {
 }
 
 int visit_device_handles(HandleVisitor visitor, void* data) noexcept {
-    Look look{visitor, data, device_folder(), -1};
-    const int error = visit_numbers(kDescriptors, look_at_number, &look, &look.descriptors);
-    return error == EMFILE || error == ENFILE ? visit_by_number(look) : error;
+    Look look{visitor, data, device_folder(), -1, 0};
+    const int error = visit_numbers(kDescriptors, look_at, &look, &look.descriptors);
+    if (error == EMFILE || error == ENFILE) {
+        return visit_by_number(look);
+    }
+    return error != 0 ? error : look.error;
 }
 
 int release_device_handles() noexcept {

@@ -57,7 +57,7 @@ class Namer {
         if (info.dli_fbase == library_ && !named) {
             return;
         }
-        if (info.dli_fbase == library_ && !last_is_named_) {
+        if (info.dli_fbase == library_ && !last_is_named_ && stack_.count > 0) {
             --stack_.count;
         }
         library_ = info.dli_fbase;

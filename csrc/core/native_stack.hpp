@@ -1,5 +1,5 @@
-// The native callers of this thread as text: "libcudart.so.12: cudaGetDeviceCount". Named at once, because a library may be
-// unloaded the next moment (the CUDA runtime does that after a failed start) and its addresses given to another.
+// The native callers of this thread as text: "libcudart.so.12: cudaGetDeviceCount". Named at once, because a library
+// may be unloaded the next moment (the CUDA runtime does that after a failed start) and its addresses given to another.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ struct NativeStack {
 // Frames from this address' library outwards are left out: the Python stack says more. Null: none are.
 void set_interpreter(const void* address) noexcept;
 
-// Ordinary context, any thread: takes the loader's lock, as cuInit itself does. Leaves out the guard's own frames and the
-// driver's, so that the first is who called the driver.
+// Ordinary context, any thread: takes the loader's lock, as cuInit itself does. Leaves out the guard's own frames and
+// the driver's, so that the first is who called the driver.
 void capture_native_stack(NativeStack& stack) noexcept;
 
 } // namespace cfg

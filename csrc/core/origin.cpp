@@ -19,7 +19,8 @@ namespace {
 // Two, so that a child's own origin is written beside the inherited one while that can still be read.
 Origin slots[2];
 std::atomic<int> current_slot{0};
-// Generation + 1 of the process whose first cuInit is being, or was, captured: a copy in a child doesn't bind the child.
+// Generation + 1 of the process whose first cuInit is being, or was, captured: a copy in a child doesn't bind the
+// child.
 std::atomic<std::uint32_t> claimed_by{0};
 
 bool claim() noexcept {
@@ -89,8 +90,8 @@ void capture_next_origin() noexcept {
 
 Origin* own_origin() noexcept {
     Origin& one = origin();
-    const bool own = one.phase.load(std::memory_order_acquire) == Origin::captured && one.pid == getpid() &&
-                     one.tid == thread_id();
+    const bool own =
+        one.phase.load(std::memory_order_acquire) == Origin::captured && one.pid == getpid() && one.tid == thread_id();
     return own ? &one : nullptr;
 }
 

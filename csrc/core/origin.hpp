@@ -26,7 +26,8 @@ struct Origin {
 };
 
 // The newest one that is finished; phase `none` if there is none. Survives forks: in a child it is still the origin of
-// the process that woke CUDA, unless the child calls cuInit for itself (a child of a parent whose driver was never up may).
+// the process that woke CUDA, unless the child calls cuInit for itself (a child of a parent whose driver was never up
+// may).
 Origin& origin() noexcept;
 
 // What the hook library calls on every cuInit. Counts the call; in an inherited process it is a touch (touch.hpp).

@@ -1,7 +1,7 @@
 #include "core/platform.hpp"
 
+#include <ctime>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 namespace cfg {

@@ -35,7 +35,8 @@ struct Dump {
 };
 Dump dump;
 
-// The kernel's name for an open descriptor proves that it is our memory file, left in a child by a fork in another thread.
+// The kernel's name for an open descriptor proves that it is our memory file, left in a child by a fork in another
+// thread.
 bool is_our_file(int descriptor) noexcept {
     char link[32];
     Text(link, sizeof link).put("/proc/self/fd/").decimal(descriptor);
@@ -66,7 +67,8 @@ int memory_file() noexcept {
 #else
     constexpr unsigned kNoExec = 0x0008U;
 #endif
-    // Hardened systems (vm.memfd_noexec=2) refuse the call without the flag, kernels before 6.3 refuse it with the flag.
+    // Hardened systems (vm.memfd_noexec=2) refuse the call without the flag, kernels before 6.3 refuse it with the
+    // flag.
     const int file = memfd_create(kFileName, MFD_CLOEXEC | kNoExec);
     return file >= 0 || errno != EINVAL ? file : memfd_create(kFileName, MFD_CLOEXEC);
 }
@@ -101,8 +103,8 @@ void read_back(PythonStack& stack) noexcept {
         }
         char* const end = dump.line + got;
         char* line = dump.line;
-        while (char* const line_end = static_cast<char*>(
-                   std::memchr(line, '\n', static_cast<std::size_t>(end - line)))) {
+        while (char* const line_end =
+                   static_cast<char*>(std::memchr(line, '\n', static_cast<std::size_t>(end - line)))) {
             const DumpLine kind = read_dump_line(stack, line, static_cast<std::size_t>(line_end - line));
             cut = cut || kind == DumpLine::cut || kind == DumpLine::full;
             line = line_end + 1;

@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "core/fork_intent.hpp"
 #include "core/exiting.hpp"
+#include "core/fork_intent.hpp"
 #include "core/fork_state.hpp"
 #include "core/native_stack.hpp"
 #include "core/origin.hpp"
@@ -57,7 +57,8 @@ void tell(const char* used) noexcept {
     const ForkState& state = fork_state();
     const ForkSite& site = own_fork_site();
     char buffer[ForkSite::kLine] = "";
-    TouchFacts facts{getpid(), state.inherited.load() == static_cast<int>(Inherited::yes), used, site.forked,
+    TouchFacts facts{getpid(),   state.inherited.load() == static_cast<int>(Inherited::yes),
+                     used,       site.forked,
                      site.woken, site.advice};
     if (facts.inherited && facts.woken[0] == '\0') {
         Text woken(buffer, sizeof buffer);

@@ -26,8 +26,8 @@ void touch_by_driver_call(const char* function) noexcept;
 // For a refusal that never reaches the driver (torch's): `used` is the finished text of the "used:" line.
 void touch_by_refusal(const char* used) noexcept;
 
-// Async-signal-safe: called where the tripwire is armed, also inside the C child handler. If descriptor 2 is closed now,
-// whatever gets that number later is not stderr, and no report is written to it.
+// Async-signal-safe: called where the tripwire is armed, also inside the C child handler. If descriptor 2 is closed
+// now, whatever gets that number later is not stderr, and no report is written to it.
 void note_stderr() noexcept;
 
 // Told by the thread that collects garbage, when it starts and when it ends.

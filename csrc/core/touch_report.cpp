@@ -61,8 +61,9 @@ std::size_t format_touch_report(char (&report)[kReportSize], const TouchFacts& f
     }
     Text text(report, sizeof report);
     text.put("cuda_fork_guard[").decimal(facts.pid).put("]: [CFG102] ");
-    text.put(facts.inherited ? "CUDA used in a process that was forked after CUDA was initialized; it cannot work there."
-                             : "CUDA used in a process that was verified as cpu-only.");
+    text.put(facts.inherited
+                 ? "CUDA used in a process that was forked after CUDA was initialized; it cannot work there."
+                 : "CUDA used in a process that was verified as cpu-only.");
     text.put("\n");
     for (const Line& line : lines) {
         if (line.place_length > 0) {

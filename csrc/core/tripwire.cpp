@@ -23,8 +23,8 @@ bool change_state(State from, State to) noexcept {
     return g_state.compare_exchange_strong(from, to, std::memory_order_acq_rel);
 }
 
-// For prepare() and disarm(). A mutex would stay locked for ever in a child that another thread forks meanwhile; the pid
-// says whose lock it is.
+// For prepare() and disarm(). A mutex would stay locked for ever in a child that another thread forks meanwhile; the
+// pid says whose lock it is.
 class Lock {
   public:
     Lock() noexcept {
@@ -104,10 +104,10 @@ bool arm() noexcept {
         int error = 0;
         if (state() == State::armed && !swap_in(image, error)) {
             complete = false;
-            set_reason(error != 0                      ? "the system refused to put the tripwire in place: mremap"
+            set_reason(error != 0                       ? "the system refused to put the tripwire in place: mremap"
                        : image.copies.load() == nullptr ? "no copy of libcuda's code was ready at the fork"
-                                                       : "driver functions were changed by another tool since the "
-                                                         "tripwire was prepared",
+                                                        : "driver functions were changed by another tool since the "
+                                                          "tripwire was prepared",
                        error);
         }
     });
@@ -157,8 +157,9 @@ std::size_t skipped() noexcept {
 
 } // namespace cfg::tripwire
 
-// Called by the common code in assembly for a thread that ran into a jump. Where to go on; nullptr if the system doesn't let
-// the pristine pages back (a seccomp filter since, vm.max_map_count): the real function can't be reached then.
+// Called by the common code in assembly for a thread that ran into a jump. Where to go on; nullptr if the system
+// doesn't let the pristine pages back (a seccomp filter since, vm.max_map_count): the real function can't be reached
+// then.
 extern "C" __attribute__((visibility("hidden"))) const void*
 cfg_tripwire_hit(const cfg::tripwire::Entry* entry) noexcept {
     using namespace cfg::tripwire;

@@ -21,20 +21,23 @@ enum class State : int {
 // exported name, static storage.
 using TouchHandler = void (*)(const char* function) noexcept;
 
-// Ordinary context. Makes every loaded libcuda ready to be armed: those that are ready, or armed, stay as they are, one that
-// was loaded since is added, one that a debugger, a uprobe or another hook has changed since is prepared anew without the
-// functions concerned. A ready libcuda is held. What was refused is tried again when libraries were loaded or unloaded.
-// In a tripped process it prepares anew: that, and another arm(), is how a child of a tripped process gets a tripwire.
-// False, with reason(), if there is no libcuda or one of them was refused: for that one nothing has changed.
+// Ordinary context. Makes every loaded libcuda ready to be armed: those that are ready, or armed, stay as they are, one
+// that was loaded since is added, one that a debugger, a uprobe or another hook has changed since is prepared anew
+// without the functions concerned. A ready libcuda is held. What was refused is tried again when libraries were loaded
+// or unloaded. In a tripped process it prepares anew: that, and another arm(), is how a child of a tripped process gets
+// a tripwire. False, with reason(), if there is no libcuda or one of them was refused: for that one nothing has
+// changed.
 bool prepare(TouchHandler handler) noexcept;
 
 // Async-signal-safe, keeps errno: one mremap for each libcuda. Called in the C child handler, or by verify_worker
-// ("cpu-only") in ordinary context, where another thread must not be inside the first bytes of a driver function. True if
-// everything that is prepared is armed, as in a child of an armed process, which inherits the jumps. False if nothing is
-// prepared, in a child of a tripped process, or if the system refused (unavailable; nothing is trapped then).
+// ("cpu-only") in ordinary context, where another thread must not be inside the first bytes of a driver function. True
+// if everything that is prepared is armed, as in a child of an armed process, which inherits the jumps. False if
+// nothing is prepared, in a child of a tripped process, or if the system refused (unavailable; nothing is trapped
+// then).
 bool arm() noexcept;
 
-// Ordinary context: back to idle. Pristine pages in place, without a report; the copies are given back. libcuda stays held.
+// Ordinary context: back to idle. Pristine pages in place, without a report; the copies are given back. libcuda stays
+// held.
 void disarm() noexcept;
 
 State state() noexcept;

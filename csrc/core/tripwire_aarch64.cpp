@@ -32,8 +32,8 @@ std::uint32_t word_at(const unsigned char* at) noexcept {
     return word;
 }
 
-// Where branch targets are enforced an indirect call must land on one of these. The pad that replaces it is always `bti c`:
-// paciasp would sign the return address, and the real function would sign it again.
+// Where branch targets are enforced an indirect call must land on one of these. The pad that replaces it is always `bti
+// c`: paciasp would sign the return address, and the real function would sign it again.
 bool is_landing_pad(std::uint32_t instruction) noexcept {
     constexpr std::uint32_t kBtiJc = 0xD50324DF;
     constexpr std::uint32_t kPaciasp = 0xD503233F;
@@ -71,7 +71,8 @@ void write_thunks(unsigned char* at, Entry* entries, std::size_t count) noexcept
                            0x580000B1,  // ldr x17, common
                            0xD61F0220,  // br x17
                            0xD4200000}, // brk: never reached
-                          reinterpret_cast<std::uint64_t>(&entries[i]), reinterpret_cast<std::uint64_t>(&cfg_tripwire_common)};
+                          reinterpret_cast<std::uint64_t>(&entries[i]),
+                          reinterpret_cast<std::uint64_t>(&cfg_tripwire_common)};
         entries[i].thunk = at;
         std::memcpy(at, &thunk, sizeof thunk);
         at += sizeof thunk;

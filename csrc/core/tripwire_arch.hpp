@@ -1,4 +1,5 @@
-// What the tripwire must know of the processor. One source file for each; one that fits no other says so in `unsupported`.
+// What the tripwire must know of the processor. One source file for each; one that fits no other says so in
+// `unsupported`.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ constexpr std::size_t kLongestJump = 9;
 // Looks at the processor, before anything is armed. Slow where a hypervisor answers for it (5 us a question).
 void measure() noexcept;
 
-// Bytes that the jump takes at an entry which begins with these bytes (a landing pad for indirect calls stays in front).
+// Bytes that the jump takes at an entry which begins with these bytes (a landing pad for indirect calls stays in
+// front).
 std::size_t jump_size(const unsigned char* original) noexcept;
 // Writes the jump of `entry` to `at`, a copy of its first bytes.
 void write_jump(unsigned char* at, const Entry& entry) noexcept;

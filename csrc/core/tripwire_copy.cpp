@@ -19,8 +19,8 @@ constexpr std::size_t kHookedBytes = 16; // a breakpoint takes one, the hooks of
 class Region {
   public:
     explicit Region(std::size_t length) noexcept
-        : length_(length), begin_(static_cast<unsigned char*>(mmap(nullptr, 2 * length, PROT_NONE,
-                                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {}
+        : length_(length), begin_(static_cast<unsigned char*>(mmap(
+                               nullptr, 2 * length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {}
     ~Region() {
         if (valid() && !kept_) {
             munmap(begin_, 2 * length_);
@@ -53,9 +53,11 @@ bool refuse(const char* text, int error) noexcept {
     return false;
 }
 
+// Private mappings of the file, not anonymous memory: what is not written costs nothing, however far apart the entries
+// are. The price: a uprobe set later goes into them as well, which is what patched_copy_is_intact looks for.
 bool map_file(const Stretch& stretch, int descriptor, const Region& region) noexcept {
-    if (mmap(region.patched(), stretch.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, descriptor, stretch.offset) ==
-        MAP_FAILED) {
+    if (mmap(region.patched(), stretch.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, descriptor,
+             stretch.offset) == MAP_FAILED) {
         return refuse("the system refused to map a copy of libcuda's code: mmap", errno);
     }
     void* const pristine =
@@ -63,9 +65,10 @@ bool map_file(const Stretch& stretch, int descriptor, const Region& region) noex
     if (pristine == MAP_FAILED) {
         return refuse("the system refused to map libcuda's code once more: mmap", errno);
     }
-    // It could have been mapped in place. Moving it finds out, here and not in a child, whether this system lets pages be
-    // moved at all.
-    if (mremap(pristine, stretch.length, stretch.length, MREMAP_MAYMOVE | MREMAP_FIXED, region.pristine()) == MAP_FAILED) {
+    // It could have been mapped in place. Moving it finds out, here and not in a child, whether this system lets pages
+    // be moved at all.
+    if (mremap(pristine, stretch.length, stretch.length, MREMAP_MAYMOVE | MREMAP_FIXED, region.pristine()) ==
+        MAP_FAILED) {
         const int error = errno;
         munmap(pristine, stretch.length);
         return refuse("the system refused to move code pages: mremap", error);
@@ -73,8 +76,9 @@ bool map_file(const Stretch& stretch, int descriptor, const Region& region) noex
     return true;
 }
 
-// Compares one page of text with the file. What differs at the beginning of an entry is a breakpoint, a uprobe or somebody's
-// hook: that entry is left alone. What differs elsewhere says that this is not the file, or not only the file.
+// Compares one page of text with the file. What differs at the beginning of an entry is a breakpoint, a uprobe or
+// somebody's hook: that entry is left alone. What differs elsewhere says that this is not the file, or not only the
+// file.
 bool compare_page(const Image& image, Entry*& from, const unsigned char* page, std::size_t size,
                   const unsigned char* file) noexcept {
     Entry* const end = image.entries + image.count;
@@ -112,7 +116,8 @@ bool compare_with_file(Image& image, bool same_file, const unsigned char* file) 
         const bool has_entries = next != image.entries + image.count && next->address < page + page_size;
         // Pages without entries stay the file's own: they need no reading if it is known to be the same file.
         if ((has_entries || !same_file) && !compare_page(image, suspect, page, page_size, file + offset)) {
-            return refuse("the code of libcuda in memory is not that of its file (replaced, or changed by another tool)", 0);
+            return refuse(
+                "the code of libcuda in memory is not that of its file (replaced, or changed by another tool)", 0);
         }
     }
     return true;
@@ -181,7 +186,8 @@ bool patched_copy_is_intact(const Image& image) noexcept {
 }
 
 bool copies_are_current(const Image& image) noexcept {
-    return patched_copy_is_intact(image) && std::all_of(image.entries, image.entries + image.count, [](const Entry& entry) {
+    return patched_copy_is_intact(image) &&
+           std::all_of(image.entries, image.entries + image.count, [](const Entry& entry) {
                return !entry.trapped || first_bytes(entry.address) == entry.original;
            });
 }

@@ -5,14 +5,17 @@
 
 namespace cfg::tripwire {
 
-// Ordinary context. Maps both copies from the file, after comparing it with what is in memory, and writes the jumps of all
-// entries that are like the file. nullptr, with the reason set, if anything is refused: then nothing is left mapped.
+// Ordinary context. Maps both copies from the file, after comparing it with what is in memory, and writes the jumps of
+// all entries that are like the file. nullptr, with the reason set, if anything is refused: then nothing is left
+// mapped.
 unsigned char* build_copies(Image& image) noexcept;
 void unmap_copies(const Image& image, unsigned char* copies) noexcept;
 
-// False if a debugger, a uprobe or another hook has changed an entry, in the text or in the copies, since they were built.
+// False if a debugger, a uprobe or another hook has changed an entry, in the text or in the copies, since they were
+// built.
 bool copies_are_current(const Image& image) noexcept;
-// The part of it that costs no page faults in a forked child: a uprobe is written into the copy as well as into the text.
+// The part of it that costs no page faults in a forked child: a uprobe is written into the copy as well as into the
+// text.
 bool patched_copy_is_intact(const Image& image) noexcept;
 
 // Async-signal-safe. Whether the jump of `entry` is in place.

@@ -45,6 +45,18 @@ std::size_t find_libcudas(Library* found, std::size_t capacity) noexcept {
     return search.count;
 }
 
+template <class T> const T* Dynamic::mapped(ElfW(Addr) address, std::size_t count) const noexcept {
+    for (std::size_t i = 0; i < library_.header_count; ++i) {
+        const ElfW(Phdr) & header = library_.headers[i];
+        const ElfW(Addr) begin = library_.base + header.p_vaddr;
+        if (header.p_type == PT_LOAD && (header.p_flags & PF_R) != 0 && address % alignof(T) == 0 && address >= begin &&
+            address - begin <= header.p_memsz && count <= (header.p_memsz - (address - begin)) / sizeof(T)) {
+            return reinterpret_cast<const T*>(address);
+        }
+    }
+    return nullptr;
+}
+
 Dynamic::Dynamic(const Library& library) noexcept : library_(library) {
     for (std::size_t i = 0; i < library.header_count; ++i) {
         if (library.headers[i].p_type == PT_DYNAMIC) {
@@ -63,13 +75,14 @@ const char* Dynamic::string(std::size_t offset) const noexcept {
 
 const ElfW(Sym) * Dynamic::symbols(std::size_t& count) const noexcept {
     count = std::min(hash_ != 0 ? count_by_hash() : count_by_gnu_hash(), kMaxSymbols);
-    return static_cast<const ElfW(Sym)*>(mapped(symbols_, count * sizeof(ElfW(Sym))));
+    return mapped<ElfW(Sym)>(symbols_, count);
 }
 
 void Dynamic::read(const ElfW(Phdr) & header) noexcept {
     ElfW(Addr) strings = 0;
-    const auto* entry = static_cast<const ElfW(Dyn)*>(mapped(library_.base + header.p_vaddr, header.p_memsz));
-    const std::size_t count = entry == nullptr ? 0 : header.p_memsz / sizeof *entry;
+    const std::size_t room = header.p_memsz / sizeof(ElfW(Dyn));
+    const auto* const entry = mapped<ElfW(Dyn)>(library_.base + header.p_vaddr, room);
+    const std::size_t count = entry == nullptr ? 0 : room;
     for (std::size_t i = 0; i < count && entry[i].d_tag != DT_NULL; ++i) {
         const ElfW(Addr) address = relocated(entry[i].d_un.d_ptr);
         switch (entry[i].d_tag) {
@@ -95,7 +108,7 @@ void Dynamic::read(const ElfW(Phdr) & header) noexcept {
             break;
         }
     }
-    strings_ = static_cast<const char*>(mapped(strings, strings_size_));
+    strings_ = mapped<char>(strings, strings_size_);
 }
 
 // glibc writes run-time addresses into the section, musl leaves the file's.
@@ -103,41 +116,25 @@ ElfW(Addr) Dynamic::relocated(ElfW(Addr) address) const noexcept {
     return address < library_.base ? address + library_.base : address;
 }
 
-const void* Dynamic::mapped(ElfW(Addr) address, std::size_t size) const noexcept {
-    for (std::size_t i = 0; i < library_.header_count; ++i) {
-        const ElfW(Phdr)& header = library_.headers[i];
-        const ElfW(Addr) begin = library_.base + header.p_vaddr;
-        if (header.p_type == PT_LOAD && (header.p_flags & PF_R) != 0 && address >= begin && size <= header.p_memsz &&
-            address - begin <= header.p_memsz - size) {
-            return reinterpret_cast<const void*>(address);
-        }
-    }
-    return nullptr;
-}
-
-const std::uint32_t* Dynamic::words(ElfW(Addr) address, std::size_t count) const noexcept {
-    return static_cast<const std::uint32_t*>(mapped(address, count * sizeof(std::uint32_t)));
-}
-
 std::size_t Dynamic::count_by_hash() const noexcept {
-    const std::uint32_t* const table = words(hash_, 2);
+    const std::uint32_t* const table = mapped<std::uint32_t>(hash_, 2);
     return table == nullptr ? 0 : table[1];
 }
 
 // This table has no count: the last symbol is the end of the chain that begins last.
 std::size_t Dynamic::count_by_gnu_hash() const noexcept {
-    const std::uint32_t* const table = words(gnu_hash_, 4);
+    const std::uint32_t* const table = mapped<std::uint32_t>(gnu_hash_, 4);
     if (table == nullptr) {
         return 0;
     }
     const std::size_t buckets = table[0];
     const std::size_t first = table[1];
     const ElfW(Addr) bucket_address = gnu_hash_ + 4 * sizeof(std::uint32_t) + table[2] * sizeof(ElfW(Addr));
-    const std::uint32_t* const bucket = words(bucket_address, buckets);
+    const std::uint32_t* const bucket = mapped<std::uint32_t>(bucket_address, buckets);
     const std::size_t last = bucket == nullptr || buckets == 0 ? 0 : *std::max_element(bucket, bucket + buckets);
     const ElfW(Addr) chains = bucket_address + buckets * sizeof(std::uint32_t);
     for (std::size_t symbol = last; symbol >= first && symbol < kMaxSymbols; ++symbol) {
-        const std::uint32_t* const chain = words(chains + (symbol - first) * sizeof(std::uint32_t), 1);
+        const std::uint32_t* const chain = mapped<std::uint32_t>(chains + (symbol - first) * sizeof(std::uint32_t), 1);
         if (chain == nullptr) {
             return 0;
         }

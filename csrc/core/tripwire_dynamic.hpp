@@ -1,5 +1,5 @@
-// Finds the loaded libcudas and reads their dynamic sections, in memory, without opening a file. Every address and length
-// taken from there is checked against the mapped segments: a broken library must not become a crash of ours.
+// Finds the loaded libcudas and reads their dynamic sections, in memory, without opening a file. Every address and
+// length taken from there is checked against the mapped segments: a broken library must not become a crash of ours.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +43,8 @@ class Dynamic {
 
     void read(const ElfW(Phdr) & header) noexcept;
     ElfW(Addr) relocated(ElfW(Addr) address) const noexcept;
-    const void* mapped(ElfW(Addr) address, std::size_t size) const noexcept;
-    const std::uint32_t* words(ElfW(Addr) address, std::size_t count) const noexcept;
+    // nullptr unless `count` aligned objects lie inside one readable segment.
+    template <class T> const T* mapped(ElfW(Addr) address, std::size_t count) const noexcept;
     std::size_t count_by_hash() const noexcept;
     std::size_t count_by_gnu_hash() const noexcept;
 

@@ -27,7 +27,7 @@ bool is_wanted(const char* name) noexcept {
 
 const ElfW(Phdr) * executable_segment(const Library& library, ElfW(Addr) address) noexcept {
     for (std::size_t i = 0; i < library.header_count; ++i) {
-        const ElfW(Phdr)& header = library.headers[i];
+        const ElfW(Phdr) & header = library.headers[i];
         const ElfW(Addr) begin = library.base + header.p_vaddr;
         // What lies behind the file's part is no function, and what can't be read can't be compared with the file.
         if (header.p_type == PT_LOAD && (header.p_flags & (PF_X | PF_R | PF_W)) == (PF_X | PF_R) && address >= begin &&
@@ -43,7 +43,7 @@ std::size_t collect(const Library& library, const Dynamic& dynamic, const ElfW(S
                     Entry* into) noexcept {
     std::size_t found = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        const ElfW(Sym)& symbol = symbols[i];
+        const ElfW(Sym) & symbol = symbols[i];
         const unsigned binding = symbol.st_info >> 4U;
         if ((symbol.st_info & 15U) != STT_FUNC || symbol.st_shndx == SHN_UNDEF ||
             (binding != STB_GLOBAL && binding != STB_WEAK)) {
@@ -52,8 +52,14 @@ std::size_t collect(const Library& library, const Dynamic& dynamic, const ElfW(S
         const ElfW(Addr) address = library.base + symbol.st_value;
         const char* const name = dynamic.string(symbol.st_name);
         if (name != nullptr && executable_segment(library, address) != nullptr) {
-            into[found++] = {reinterpret_cast<unsigned char*>(address), name, nullptr, nullptr,
-                             symbol.st_size, is_wanted(name), 0, 0};
+            into[found++] = {reinterpret_cast<unsigned char*>(address),
+                             name,
+                             nullptr,
+                             nullptr,
+                             symbol.st_size,
+                             is_wanted(name),
+                             0,
+                             0};
         }
     }
     return found;
@@ -81,7 +87,7 @@ std::size_t merge_aliases(Entry* entries, std::size_t count) noexcept {
 
 bool jump_fits(const Library& library, const Entry& entry) noexcept {
     const auto address = reinterpret_cast<ElfW(Addr)>(entry.address);
-    const ElfW(Phdr)& header = *executable_segment(library, address);
+    const ElfW(Phdr) & header = *executable_segment(library, address);
     const ElfW(Addr) left = library.base + header.p_vaddr + header.p_filesz - address;
     // The jump's size depends on the first bytes, of which there must be enough to look at.
     return address % arch::alignment == 0 && entry.room >= arch::shortest_jump && left >= sizeof entry.original &&
@@ -94,7 +100,7 @@ void measure_stretch(const Library& library, const Entry* entries, std::size_t c
     const auto last = reinterpret_cast<ElfW(Addr)>(entries[count - 1].address);
     const ElfW(Addr) begin = first & ~(page - 1);
     const ElfW(Addr) end = (last + arch::kLongestJump + page - 1) & ~(page - 1);
-    const ElfW(Phdr)& header = *executable_segment(library, first);
+    const ElfW(Phdr) & header = *executable_segment(library, first);
     const ElfW(Addr) segment = library.base + header.p_vaddr;
     stretch.text = reinterpret_cast<unsigned char*>(begin);
     stretch.length = end - begin;

@@ -28,7 +28,7 @@ File::~File() {
 }
 
 bool File::holds(const Stretch& stretch) const noexcept {
-    struct stat about {};
+    struct stat about{};
     if (descriptor_ < 0 || fstat(descriptor_, &about) != 0) {
         set_reason("the file of libcuda can't be opened", errno);
         return false;
@@ -42,8 +42,9 @@ bool File::holds(const Stretch& stretch) const noexcept {
     return true;
 }
 
-// A driver update replaces the file under running programs: the name then belongs to another one, and /proc says "(deleted)"
-// of the one that is loaded. Reading one link costs 20 us; /proc/self/maps costs 1 us a line, and may have thousands.
+// A driver update replaces the file under running programs: the name then belongs to another one, and /proc says
+// "(deleted)" of the one that is loaded. Reading one link costs 20 us; /proc/self/maps costs 1 us a line, and may have
+// thousands.
 bool File::is_loaded_one(const Stretch& stretch) const noexcept {
     char link[96];
     char loaded[1024];

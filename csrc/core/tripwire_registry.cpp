@@ -17,7 +17,7 @@ namespace {
 Image g_images[kMaxImages];
 std::atomic<std::size_t> g_published{0};
 
-LoaderChanges g_looked_at; // what was loaded when the last look was taken
+LoaderChanges g_looked_at;   // what was loaded when the last look was taken
 bool g_some_refused = false; // libraries that are not among the images
 
 bool is_known(const Library& library) noexcept {

@@ -1,4 +1,5 @@
-// The libcudas that the tripwire knows. Only prepare() adds to them, under its lock; everybody else may walk them any time.
+// The libcudas that the tripwire knows. Only prepare() adds to them, under its lock; everybody else may walk them any
+// time.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,8 @@ template <class Action> void for_each_image(Action action) noexcept {
 
 enum class Readiness { none_loaded, refused, ready };
 
-// Adds libcudas that are new and builds the copies that are missing or out of date. Ordinary context, under prepare()'s lock.
+// Adds libcudas that are new and builds the copies that are missing or out of date. Ordinary context, under prepare()'s
+// lock.
 Readiness make_ready() noexcept;
 // The next make_ready looks at everything anew.
 void forget_refusals() noexcept;

@@ -1,9 +1,9 @@
 #include "core/tripwire_swap.hpp"
 
 #include <cerrno>
+#include <ctime>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/tripwire_copy.hpp"
@@ -12,7 +12,7 @@ namespace cfg::tripwire {
 
 namespace {
 constexpr unsigned kPhaseBits = 2;
-constexpr unsigned kNapsForVfork = 2000; // 0.1 s
+constexpr unsigned kNapsForVfork = 500; // some 50 ms
 
 std::uint64_t word(Phase phase, pid_t pid) noexcept {
     return static_cast<std::uint64_t>(pid) << kPhaseBits | static_cast<std::uint64_t>(phase);
@@ -49,8 +49,8 @@ void take_over(Image& image, std::uint64_t left) noexcept {
     image.phase.store(word(armed ? Phase::armed : Phase::pristine, 0), std::memory_order_release);
 }
 
-// Waits for another thread that is changing the mapping, which takes it some 50 us. A mark with another pid is either left
-// over or that of a vfork child, which shares our memory and is at work: `naps_for_others` gives it time.
+// Waits for another thread that is changing the mapping, which takes it some 50 us. A mark with another pid is either
+// left over or that of a vfork child, which shares our memory and is at work: `naps_for_others` gives it time.
 std::uint64_t wait_until_settled(Image& image, unsigned naps_for_others) noexcept {
     const pid_t self = getpid();
     for (unsigned turn = 0;; ++turn) {

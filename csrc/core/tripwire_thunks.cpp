@@ -35,8 +35,8 @@ unsigned char* try_at(const Stretch& stretch, std::uintptr_t address, std::size_
     return static_cast<unsigned char*>(got);
 }
 
-// The system's own choice is next to the libraries unless something huge was mapped since; then addresses around libcuda
-// are tried.
+// The system's own choice is next to the libraries unless something huge was mapped since; then addresses around
+// libcuda are tried.
 unsigned char* map_near(const Stretch& stretch, std::size_t length) noexcept {
     unsigned char* got = try_at(stretch, 0, length, 0);
     const auto begin = reinterpret_cast<std::uintptr_t>(stretch.text);

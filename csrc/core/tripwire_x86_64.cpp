@@ -18,8 +18,8 @@ void cfg_tripwire_common() noexcept;
 namespace cfg::tripwire::arch {
 
 const char* const unsupported = nullptr;
-// The mechanism would do with any address (nothing is stored into live text). But compilers align functions to 16; what is not
-// even aligned to 8 is hand-made or points into the middle of another function.
+// The mechanism would do with any address (nothing is stored into live text). But compilers align functions to 16; what
+// is not even aligned to 8 is hand-made or points into the middle of another function.
 const std::size_t alignment = 8;
 const std::size_t shortest_jump = 5;
 const std::uintptr_t reach = (std::uintptr_t{1} << 31U) - (std::uintptr_t{1} << 20U);
@@ -103,7 +103,7 @@ void write_thunks(unsigned char* at, Entry* entries, std::size_t count) noexcept
     std::memcpy(slot, &common, sizeof common);
     for (std::size_t i = 0; i < count; ++i) {
         entries[i].thunk = at;
-        const Entry* const self = &entries[i];
+        const std::uintptr_t self = number(&entries[i]);
         // r11 is nobody's at a function's entry, and a jump leaves the stack as the caller made it: to an unwinder the
         // common code looks as if it had been called directly.
         at = put(at, {0x49, 0xBB}); // movabs $self, %r11

@@ -120,7 +120,8 @@ void put_place(Text& text, const PythonFrame& frame, std::size_t limit) noexcept
     constexpr std::size_t kAround = 24; // ":line in " and the dots
     const std::size_t function_limit = limit / 3;
     const std::size_t function_length = std::strlen(frame.function);
-    const std::size_t file_limit = limit - kAround - (function_length < function_limit ? function_length : function_limit);
+    const std::size_t file_limit =
+        limit - kAround - (function_length < function_limit ? function_length : function_limit);
     put_tail(text, file, file_limit);
     if (frame.line > 0) {
         text.put(":").decimal(frame.line);

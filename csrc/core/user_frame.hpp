@@ -14,8 +14,8 @@ constexpr std::size_t kPlaceLimit = 400; // bytes of a place in a report: longer
 // its frames count as the user's.
 void set_code_roots(const char* standard_library, const char* guard) noexcept;
 
-// The innermost frame outside the standard library, site-packages and the guard; if there is none, the innermost outside
-// the standard library and the guard; else the innermost outside the guard; null if there is none at all.
+// The innermost frame outside the standard library, site-packages and the guard; if there is none, the innermost
+// outside the standard library and the guard; else the innermost outside the guard; null if there is none at all.
 const PythonFrame* user_frame(const PythonStack& stack) noexcept;
 
 // "train.py:18 in __getitem__": relative to the current folder if the file is below it, else as it is. At most `limit`

@@ -8,8 +8,8 @@ namespace cfg {
 
 constexpr std::size_t kUtf8Longest = 4;
 
-// Writes one character and returns how many bytes it took; 0 for a lone surrogate, which has no UTF-8 form. The 128 that
-// Python uses for bytes of a file name that aren't UTF-8 (surrogateescape) become those bytes again.
+// Writes one character and returns how many bytes it took; 0 for a lone surrogate, which has no UTF-8 form. The 128
+// that Python uses for bytes of a file name that aren't UTF-8 (surrogateescape) become those bytes again.
 inline std::size_t put_utf8(char* to, std::uint32_t character) noexcept {
     const auto byte = [](std::uint32_t value) { return static_cast<char>(static_cast<unsigned char>(value)); };
     if (character < 0x80) {

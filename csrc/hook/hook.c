@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 
 /* What the driver does with InitializeInjection's answer: 1 means "never again in this process" (550 and 555 then stay
- * silent in forked children too), 0 means that the next cuInit calls again. 0 it is: a cuInit that fails now and one that
- * works later are both counted, and a forked child's own cuInit is seen. */
+ * silent in forked children too), 0 means that the next cuInit calls again. 0 it is: a cuInit that fails now and one
+ * that works later are both counted, and a forked child's own cuInit is seen. */
 enum { CALL_ME_AGAIN = 0 };
 
 /* Atomic because cuInit may run on any thread while the guard is being installed or uninstalled on another. */

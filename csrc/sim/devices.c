@@ -7,9 +7,10 @@
 #include "sim.h"
 
 static _Atomic int installed = 1;
-/* Filled by cuInit, before the driver is up; the ordinal a process uses -> the installed device. */
-static int visible[SIM_MAX_DEVICES];
-static int visible_count = 0;
+/* Written by cuInit before the driver is up; the ordinal a process uses -> the installed device. Atomic for threads
+ * that are still asking while the driver is shut down and brought up again. */
+static _Atomic int visible[SIM_MAX_DEVICES];
+static _Atomic int visible_count = 0;
 
 void sim_set_installed(int count) {
     atomic_store(&installed, count);
@@ -61,30 +62,33 @@ static int device_by_uuid(const char* text, size_t length, int count) {
 }
 
 /* CUDA_VISIBLE_DEVICES: the list ends at the first element that names no device; one named twice empties it. */
-int sim_find_devices(void) {
-    int count = atomic_load(&installed);
-    const char* list = getenv("CUDA_VISIBLE_DEVICES");
-    visible_count = 0;
-    if (list == NULL) {
-        while (visible_count < count) {
-            visible[visible_count] = visible_count;
-            visible_count++;
-        }
-        return visible_count;
-    }
+static int read_list(const char* list, int count, int found[SIM_MAX_DEVICES]) {
     bool by_uuid = strncmp(list, "GPU-", 4) == 0;
+    int length = 0;
     for (const char* element = list; element != NULL;) {
-        size_t length = strcspn(element, ",");
-        int device = by_uuid ? device_by_uuid(element, length, count) : device_by_number(element, count);
+        size_t end = strcspn(element, ",");
+        int device = by_uuid ? device_by_uuid(element, end, count) : device_by_number(element, count);
         if (device < 0)
             break;
-        for (int earlier = 0; earlier < visible_count; earlier++)
-            if (visible[earlier] == device)
-                return visible_count = 0;
-        visible[visible_count++] = device;
-        element = element[length] == ',' ? element + length + 1 : NULL;
+        for (int earlier = 0; earlier < length; earlier++)
+            if (found[earlier] == device)
+                return 0;
+        found[length++] = device;
+        element = element[end] == ',' ? element + end + 1 : NULL;
     }
-    return visible_count;
+    return length;
+}
+
+int sim_find_devices(void) {
+    int count = atomic_load(&installed);
+    int found[SIM_MAX_DEVICES];
+    const char* list = getenv("CUDA_VISIBLE_DEVICES");
+    if (list != NULL)
+        count = read_list(list, count, found);
+    for (int ordinal = 0; ordinal < count; ordinal++)
+        atomic_store(&visible[ordinal], list != NULL ? found[ordinal] : ordinal);
+    atomic_store(&visible_count, count);
+    return count;
 }
 
 CUresult cuDeviceGetCount(int* count) {

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, Any
 
 from cuda_fork_guard.cli import driver_choice
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 SUMMARY = "does importing a module wake CUDA? Each module is imported in a fresh process"
 
 FOUND_NOTHING, FOUND, NO_VERDICT = 0, 1, 3
+WORDS = {FOUND_NOTHING: "clean", FOUND: "calls cuInit", NO_VERDICT: "no verdict"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     modules = list(dict.fromkeys(args.modules))
     answers = _ask_all(modules, driver, args.timeout)
     for answer in answers:
-        answer["verdict"] = _verdict(answer)
+        answer["verdict"] = WORDS[_verdict(answer)]
     if args.json:
         print(json.dumps({"schema": 1, "driver": driver.name, "modules": answers}, indent=2))
     else:
@@ -63,16 +63,20 @@ def run(args: argparse.Namespace) -> int:
         for answer in answers:
             print(_line(answer))
     for answer in answers:
-        if answer["verdict"] == NO_VERDICT:
+        if _verdict(answer) == NO_VERDICT:
             print(f"check-import: no verdict on {answer['module']}: {_why(answer)}", file=sys.stderr)
-    verdicts = {answer["verdict"] for answer in answers}
+    verdicts = {_verdict(answer) for answer in answers}
     return next(code for code in (FOUND, NO_VERDICT, FOUND_NOTHING) if code in verdicts)
 
 
 def _ask_all(modules: list[str], driver: driver_choice.Driver, limit: float) -> list[dict[str, Any]]:
+    if len(modules) == 1:
+        return [_ask(modules[0], driver, limit)]
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
     answers: dict[str, dict[str, Any]] = {}
     # Threads that wait: the work is done in the processes.
-    with ThreadPoolExecutor(max_workers=max(1, min(len(modules), os.cpu_count() or 1))) as pool:
+    with ThreadPoolExecutor(max_workers=min(len(modules), os.cpu_count() or 1)) as pool:
         asked = {pool.submit(_ask, module, driver, limit): module for module in modules}
         for number, future in enumerate(as_completed(asked), 1):
             answers[asked[future]] = future.result()
@@ -114,7 +118,12 @@ def _ask(module: str, driver: driver_choice.Driver, limit: float) -> dict[str, A
         answer: dict[str, Any] = json.loads(text)
     except ValueError:
         last = errors.decode(errors="replace").strip().splitlines()[-1:]
-        answer = {"module": module, "called": None, "reason": "", "error": _ending(process.returncode, timed_out, limit)}
+        answer = {
+            "module": module,
+            "called": None,
+            "reason": "",
+            "error": _ending(process.returncode, timed_out, limit),
+        }
         if last:
             answer["error"] += f": {last[0]}"
     return answer
@@ -141,11 +150,9 @@ def _why(answer: dict[str, Any]) -> str:
 
 
 def _line(answer: dict[str, Any]) -> str:
-    if answer["verdict"] == FOUND:
-        line = f"{answer['module']}: calls cuInit\n  woken:   {answer['woken']}"
+    line = f"{answer['module']}: {answer['verdict']}"
+    if answer["called"]:
+        line += f"\n  woken:   {answer['woken']}"
         if answer["chain"]:
             line += f"\n  chain:   {answer['chain']}"
-        return line
-    if answer["verdict"] == NO_VERDICT:
-        return f"{answer['module']}: no verdict"
-    return f"{answer['module']}: clean"
+    return line

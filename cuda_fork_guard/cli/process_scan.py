@@ -44,11 +44,11 @@ class _Looker(threading.Thread):
         self.found: list[Process | Bystander | Unreadable] = []
         self.current = ""
         self.since = time.monotonic()
-        self.given_up = False
+        self.given_up = threading.Event()
 
     def run(self) -> None:
         look, proc, clock = self._look, self._proc, time.monotonic
-        while not self.given_up:
+        while not self.given_up.is_set():
             try:
                 pid = self._todo.popleft()
             except IndexError:
@@ -56,7 +56,7 @@ class _Looker(threading.Thread):
             self.since = clock()
             self.current = pid
             answer = look(pid, proc)
-            if self.given_up:
+            if self.given_up.is_set():
                 return
             self.current = ""
             if answer is not None:
@@ -120,7 +120,7 @@ def _look_at_all(pids: list[str], proc: str, look: Look, stuck_after: float) -> 
         if not pid or time.monotonic() - looker.since < stuck_after:
             waiting.append(looker)
             continue
-        looker.given_up = True
+        looker.given_up.set()
         unreadable.append(Unreadable(int(pid), _owner(f"{proc}/{pid}"), STUCK))
         replacement = _Looker(todo, proc, look)
         lookers.append(replacement)

@@ -14,6 +14,7 @@ from .worker import StartCheck
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from multiprocessing.process import BaseProcess
     from typing import Any
 
 _UNKNOWN_EXIT_CODE = 255  # CPython's own answer where the server that would know is gone
@@ -27,7 +28,19 @@ class Popen(popen_forkserver.Popen):
     returncode: int | None
     sentinel: int
 
-    def _launch(self, process_obj: Process) -> None:
+    def __init__(self, process_obj: BaseProcess, preload: tuple[str, ...]) -> None:
+        self._preload = preload
+        super().__init__(process_obj)
+
+    def _launch(self, process_obj: BaseProcess) -> None:
+        try:
+            self._try(process_obj)
+        except server.ServerGone:
+            # Killed with the request in its hands, or just before. No worker was verified: nothing can run twice.
+            self._fds = []
+            self._try(process_obj)
+
+    def _try(self, process_obj: BaseProcess) -> None:
         verdict_r, verdict_w = os.pipe()
         try:
             try:
@@ -38,7 +51,7 @@ class Popen(popen_forkserver.Popen):
             parent_w = os.dup(data_w)
             self.finalizer = util.Finalize(self, _close_all, (parent_w, self._status))
             _write(data_w, payload)
-            self.pid = verdict.read(verdict_r, crashed=_crashed)
+            self.pid = verdict.read(verdict_r, crashed=self._crashed)
             self.sentinel = self._watch(parent_w)
         except BaseException:
             self.close()
@@ -46,25 +59,34 @@ class Popen(popen_forkserver.Popen):
         finally:
             os.close(verdict_r)
 
-    def _request(self, process_obj: Process, verdict_w: int) -> tuple[int, int, bytes]:
-        source, preload = server.current(), process_obj._guard_preload
-        source.prepare(preload)
+    def _request(self, process_obj: BaseProcess, verdict_w: int) -> tuple[int, int, bytes]:
+        source = server.current()
+        source.prepare(self._preload)
         prepared = cpython.preparation_data(process_obj.name)
+        del prepared["start_method"]  # the worker's default is its own context: see worker.py
         buffer = io.BytesIO()
         cpython.set_spawning_popen(self)
         try:
             prepared["cuda_fork_guard"] = StartCheck(
                 descriptor=reduction.DupFd(verdict_w),
                 lent=source.lent(),
-                is_default=_take_default(prepared),
                 refuse=not notice.in_pool_supervisor(),
             )
             reduction.dump(prepared, buffer)
             reduction.dump(process_obj, buffer)
         finally:
             cpython.set_spawning_popen(None)
-        status_r, data_w = source.connect(self._fds, preload)
+        status_r, data_w = source.connect(self._fds, self._preload)
         return status_r, data_w, buffer.getvalue()
+
+    def _crashed(self, _module: str | None) -> StartMethodError:
+        try:
+            pid = cpython.read_signed(self._status)
+        except (EOFError, OSError):
+            return server.current().gone()
+        return StartMethodError(
+            f"[CFG301] the worker (pid {pid}) was killed before it was verified, and nothing of its target ran"
+        )
 
     def _watch(self, parent_w: int) -> int:
         """A descriptor that is ready when the worker has ended: its own where the kernel has such (Linux 5.3), so that
@@ -90,6 +112,7 @@ class Popen(popen_forkserver.Popen):
                 self.returncode = cpython.read_signed(self._status)
             except (EOFError, OSError):
                 self.returncode = _UNKNOWN_EXIT_CODE
+                server.current().running(may_raise=False)  # says what became of it
         return self.returncode
 
     def close(self) -> None:
@@ -102,10 +125,13 @@ class Process(context.ForkServerProcess):
     """A worker of the proved forkserver. Each context has a subclass that knows its preload."""
 
     _guard_preload: tuple[str, ...] = ()
+    # With a name here multiprocessing would make CPython's own context of that name the default in each worker.
+    _start_method = None
 
-    @staticmethod
-    def _Popen(process_obj: Process) -> Popen:  # type: ignore[override]
-        return Popen(process_obj)
+    @classmethod
+    def _Popen(cls, process_obj: BaseProcess) -> Popen:
+        # As the default context's, cls is one of ours and process_obj a plain multiprocessing.Process.
+        return Popen(process_obj, cls._guard_preload)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if "_guard_preload" in type(self).__dict__:  # one made below: it has no name to be pickled by
@@ -154,14 +180,6 @@ def context_for(preload: tuple[str, ...]) -> ProvedForkServerContext:
     return _contexts.setdefault(preload, ProvedForkServerContext(preload))
 
 
-def _take_default(prepared: dict[str, Any]) -> bool:
-    """Is a context of ours this process's default? The worker then gets it too, and not CPython's own of that name."""
-    ours = isinstance(cpython.default_context(), ProvedForkServerContext)
-    if ours:
-        del prepared["start_method"]
-    return ours
-
-
 def _close_all(*descriptors: int) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
@@ -173,10 +191,3 @@ def _write(data_w: int, payload: bytes) -> None:
             pipe.write(payload)
     except BrokenPipeError:
         pass  # the worker refused, or is gone: its verdict says which
-
-
-def _crashed(_module: str | None) -> StartMethodError:
-    return StartMethodError(
-        "[CFG301] the worker ended before it was verified, and nothing of its target ran: it was killed, or the "
-        "forkserver was. Start it again: a server that is gone is launched anew"
-    )

@@ -71,11 +71,10 @@ def run_main_module(prepared: dict[str, str]) -> None:
 
 def preparation_data(name: str) -> dict[str, Any]:
     """What a worker must know of the program. Before 3.14 CPython asks for the default method here, and so fixes it."""
-    before = multiprocessing.get_start_method(allow_none=True)
+    unfixed = default_context() is None
     prepared: dict[str, Any] = _spawn.get_preparation_data(name)
-    if before is None:
+    if unfixed:
         multiprocessing.set_start_method(None, force=True)
-        prepared["start_method"] = None
     return prepared
 
 

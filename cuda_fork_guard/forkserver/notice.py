@@ -24,13 +24,13 @@ def ending(status: int | None) -> str:
         return f"killed by signal {-code}"
 
 
-def server_died(pid: int, status: int | None) -> None:
+def server_died(pid: int, status: int | None, *, may_raise: bool = True) -> None:
     """Warn, attributed to the user's line. Never an exception where it would reach nobody."""
-    here = sys._getframe()
-    user = fork_site.user_frame(here)
+    user = fork_site.user_frame(sys._getframe(1))  # not this frame, which would then hold itself alive
     text = (
-        f"the forkserver (pid {pid}) is gone ({ending(status)}). Workers it had made live on, with exit code 255 when "
-        "they end, since nobody is left to collect it; another server with the same preload makes the next ones"
+        f"the forkserver (pid {pid}) is gone ({ending(status)}). Workers that it had made go on (a DataLoader's end by "
+        "themselves), but with nobody to collect it their exit code will read 255. The next start makes another server "
+        "with the same preload"
     )
     try:
         warnings.warn_explicit(
@@ -40,7 +40,7 @@ def server_died(pid: int, status: int | None) -> None:
             lineno=user.f_lineno if user else 0,
         )
     except CudaForkGuardWarning:
-        if not in_pool_supervisor():
+        if may_raise and not in_pool_supervisor():
             raise
 
 

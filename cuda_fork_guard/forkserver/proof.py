@@ -9,6 +9,10 @@ import time
 from cuda_fork_guard import guard, paths, status, waking
 from cuda_fork_guard.errors import ForkServerNotCleanError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cuda_fork_guard import Status
+
 _LEAVE_WITHIN = 0.5  # seconds that a thread which a preload let go may still take to end
 _WOKEN = ("tried", "initialized", "active", "inherited")
 
@@ -21,7 +25,7 @@ def no_cuda(module: str | None) -> None:
     seen = status()
     # An unknown alone is no evidence: where another tool has CUDA_INJECTION64_PATH, a cuInit that failed is not seen.
     if seen.driver in _WOKEN or seen.fork_is_safe is False:
-        raise ForkServerNotCleanError(_text(module, f"woke CUDA (driver: {seen.driver or 'up'})", _woken()))
+        raise ForkServerNotCleanError(_text(module, f"woke CUDA (driver: {seen.driver or 'up'})", _woken(seen)))
     if seen.handles:
         raise ForkServerNotCleanError(
             _text(
@@ -65,14 +69,16 @@ def _described(thread: threading.Thread) -> str:
     return f"{thread.name}{place}"
 
 
-def _woken() -> str:
-    return f"  woken:   {waking.woken_line(guard.native)}" if guard.native is not None else ""
+def _woken(seen: Status) -> str:
+    line = f"  woken:   {waking.woken_line(guard.native)}" if guard.native is not None else ""
+    chain = seen.origin.import_chain if seen.origin is not None else ()
+    return f"{line}\n  imports: {' -> '.join(chain)}" if chain else line
 
 
 def _text(module: str | None, did: str, detail: str) -> str:
     who = f"the preload {module!r}" if module else "Python's own start (a .pth file or sitecustomize)"
     do = (
-        f"move it from the import of {module!r} into a function that the workers call, or leave it out of preload"
+        f"take that out of the import of {module!r} (into a function that workers call), or leave it out of preload"
         if module
         else "start the program without it, or use cuda_fork_guard.get_context('spawn')"
     )

@@ -20,13 +20,17 @@ def main(arguments: dict[str, Any], options: dict[str, Any]) -> None:
     try:
         install(arguments["policy"])
         _load(arguments["preload"], arguments["main"], answer_to)
+        verdict.clean(answer_to)
     except CudaForkGuardError as error:
         verdict.refuse(answer_to, error)
         # Not sys.exit: a preload's threads or exit functions could keep a server alive that nobody can reach.
         os._exit(1)
-    verdict.clean(answer_to)
-    from . import cpython
+    except OSError:
+        os._exit(1)  # a preload closed the pipe, and so told the other end already
 
+    from . import context, cpython
+
+    del context  # every worker needs it: imported once, here
     cpython.serve(arguments["listener_fd"], arguments["alive_r"], options)
 
 

@@ -26,6 +26,10 @@ _COMMAND = (
 )
 
 
+class ServerGone(StartMethodError):
+    """The server ended with a request in its hands. Raised to the user only if it happens twice running."""
+
+
 class ProvedServer(forkserver.ForkServer):
     """The server as one process sees it: launched by it, or borrowed from the process that launched it."""
 
@@ -56,7 +60,7 @@ class ProvedServer(forkserver.ForkServer):
                     "get_context() without preload to use the server as it is"
                 )
 
-    def running(self) -> bool:
+    def running(self, *, may_raise: bool = True) -> bool:
         """Whether there is a server to connect to; a dead one is reaped, and said."""
         if self._borrowed:
             return True
@@ -70,7 +74,7 @@ class ProvedServer(forkserver.ForkServer):
         if found == 0:
             return True
         self._forget()
-        notice.server_died(pid, status)
+        notice.server_died(pid, status, may_raise=may_raise)
         return False
 
     def prepare(self, preload: tuple[str, ...]) -> None:
@@ -88,12 +92,7 @@ class ProvedServer(forkserver.ForkServer):
             try:
                 status_r, data_w = self.connect_to_new_process(fds)
             except ConnectionError:
-                # Killed a moment ago, or whoever it was borrowed from is gone: another one serves as well.
-                pid = self._forkserver_pid
-                self._forget()
-                if pid is not None:
-                    notice.server_died(pid, _end(pid))
-                status_r, data_w = self.connect_to_new_process(fds)
+                raise self.gone() from None
             return status_r, data_w
 
     def ensure_running(self) -> None:
@@ -102,6 +101,21 @@ class ProvedServer(forkserver.ForkServer):
             resource_tracker.ensure_running()
             if not self.running():
                 self._launch()
+
+    def gone(self) -> ServerGone:
+        """After a request that was taken and never answered."""
+        with self._start_lock:
+            pid = self._forkserver_pid
+            self._forget()
+        ended = "it belonged to another process"
+        if pid is not None:
+            status = _end(pid)
+            ended = notice.ending(status)
+            notice.server_died(pid, status)
+        return ServerGone(
+            f"[CFG301] the forkserver was gone before it had made this worker ({ended}): nothing of its target ran. "
+            "Start it again: another server is launched with the same preload"
+        )
 
     def lent(self) -> tuple[bytes | None, bytes | None, tuple[str, ...]]:
         """What a worker needs to :func:`borrow` it."""

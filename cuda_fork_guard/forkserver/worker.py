@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 class StartCheck:
     """Rides in the preparation data that multiprocessing sends to each worker: unpickling it verifies the worker."""
 
-    def __init__(self, *, descriptor: Any, lent: tuple[Any, ...], is_default: bool, refuse: bool) -> None:
-        self.arguments = (descriptor, lent, is_default, refuse)
+    def __init__(self, *, descriptor: Any, lent: tuple[Any, ...], refuse: bool) -> None:
+        self.arguments = (descriptor, lent, refuse)
 
     def __reduce__(self) -> Any:
         return begin, self.arguments
 
 
-def begin(descriptor: Any, lent: tuple[Any, ...], is_default: bool, refuse: bool) -> None:
+def begin(descriptor: Any, lent: tuple[Any, ...], refuse: bool) -> None:
     """Verify, answer, go on. A worker that is refused ends here; its parent raises why."""
     answer_to = descriptor.detach()
     try:
@@ -37,7 +37,7 @@ def begin(descriptor: Any, lent: tuple[Any, ...], is_default: bool, refuse: bool
     verdict.clean(answer_to)
     address, authkey, preload = lent
     server.borrow(address, authkey, cpython.worker_alive_fd(), preload)
-    if is_default:
-        from .context import context_for
+    # As CPython's own workers have: what they start by default is started as they were.
+    from .context import context_for
 
-        cpython.set_default_context(context_for(preload))
+    cpython.set_default_context(context_for(preload))

@@ -1,4 +1,7 @@
-"""For programs that run in `private_dev`: makes processes in the states `holders` tells apart, and asks it."""
+"""For programs that run in `private_dev`: makes processes in the states `holders` tells apart, and asks it.
+
+Processes are the machine's, so `holders` sees those of other tests that run beside: only this program's own are judged.
+"""
 
 from __future__ import annotations
 

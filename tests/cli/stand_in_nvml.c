@@ -1,5 +1,6 @@
-// As much of NVML as nvidia-ml-py asks for a list of processes. What runs where is read from the file that STAND_IN_NVML
-// names: lines of "device list pid bytes", the list being c (compute) or g (graphics), -1 bytes meaning "not available".
+// As much of NVML as nvidia-ml-py asks for a list of processes. What runs where is read from the file that
+// STAND_IN_NVML names: lines of "device list pid bytes", the list being c (compute) or g (graphics), -1 bytes meaning
+// "not available".
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +22,25 @@ int nvmlInitWithFlags(unsigned flags) {
     }
     return world == NULL ? DRIVER_NOT_LOADED : OK;
 }
-int nvmlShutdown(void) { return OK; }
-const char* nvmlErrorString(int code) { return code == DRIVER_NOT_LOADED ? "Driver Not Loaded" : "Other Error"; }
-int nvmlDeviceGetCount_v2(unsigned* count) { *count = 2; return OK; }
-int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) { *device = (void*)(size_t)(index + 1); return OK; }
+int nvmlShutdown(void) {
+    return OK;
+}
+const char* nvmlErrorString(int code) {
+    return code == DRIVER_NOT_LOADED ? "Driver Not Loaded" : "Other Error";
+}
+int nvmlDeviceGetCount_v2(unsigned* count) {
+    *count = 2;
+    return OK;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+    *device = (void*)(size_t)(index + 1);
+    return OK;
+}
 // As on a real machine, device order is not the order of the nodes.
-int nvmlDeviceGetMinorNumber(void* device, unsigned* minor) { *minor = 2 - (unsigned)(size_t)device; return OK; }
+int nvmlDeviceGetMinorNumber(void* device, unsigned* minor) {
+    *minor = 2 - (unsigned)(size_t)device;
+    return OK;
+}
 
 static int list(char wanted, void* device, unsigned* count, struct process* out) {
     FILE* file = fopen(getenv("STAND_IN_NVML"), "r");

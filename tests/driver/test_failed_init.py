@@ -32,7 +32,9 @@ def test_what_it_leaves_in_the_process(driver_without_gpu: Driver) -> None:
 
 def test_no_fork_handler_is_registered(driver_without_gpu: Driver, tmp_path: Path) -> None:
     watcher = native_libraries.build("atfork_watcher", tmp_path)
-    seen = driver_without_gpu.observe(start.fork_handlers, watcher, LD_PRELOAD=watcher)
+    # A sanitizer's run-time library has to stay the first.
+    preload = f"{os.environ.get('LD_PRELOAD', '')} {watcher}".strip()
+    seen = driver_without_gpu.observe(start.fork_handlers, watcher, LD_PRELOAD=preload)
     assert seen == [0, 0]
 
 

@@ -70,6 +70,12 @@ def test_memory(driver_with_gpu: Driver) -> None:
     }
 
 
+def test_simulated_memory_ends_where_it_was_allocated() -> None:
+    """A GPU maps whole pages, so there a little too much may pass; here each byte too many is an error."""
+    codes = simulated(1).observe(contexts.beyond_an_allocation)
+    assert codes == {name: [1, 1, 1, 1, 0, 0] for name in ("write", "read", "set")}
+
+
 def test_threads_share_a_device(driver_with_gpu: Driver) -> None:
     seen = driver_with_gpu.observe(contexts.threads_at_once, 8, 50)
     assert seen == {"wrong": [], "active": False}

@@ -135,8 +135,10 @@ if child == 0:
     assert rest == [
         "3 True",
         "3 False",
-        "DriverUnavailableError [CFG204] The simulated driver can't become 'initialized' here: "
-        "CUDA_ERROR_NOT_INITIALIZED (3).",
+        (
+            "DriverUnavailableError [CFG204] The simulated driver can't become 'initialized' here: "
+            "CUDA_ERROR_NOT_INITIALIZED (3)."
+        ),
         "parent 0 1",
     ]
 

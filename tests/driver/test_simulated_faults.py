@@ -188,7 +188,7 @@ def test_settings_that_make_no_sense_are_named(settings: str) -> None:
 
 
 def test_a_block_starts_from_nothing() -> None:
-    """Contexts, memory, current contexts of other threads and an accepted hook are gone in the next block."""
+    """Contexts, memory and current contexts, also of other threads, are gone in the next block."""
     assert seen(
         """
 def state():
@@ -224,3 +224,17 @@ with simulated_cuda():
     print(json.dumps(others))
 """
     ) == [[0, 0, True], [0, [0, 0, True], 201, 1]]
+
+
+def test_an_accepted_hook_is_asked_anew_in_the_next_block(tmp_path: Path) -> None:
+    hook = native_libraries.build("hook", tmp_path)
+    assert seen(
+        """
+read, write = os.pipe()
+os.environ["HOOK_SAYS"] = str(write)
+for _ in range(2):
+    with simulated_cuda():
+        print(json.dumps([cuda().cuInit(0), len(os.read(read, 4096).splitlines())]))
+""",
+        CUDA_INJECTION64_PATH=hook,
+    ) == [[0, 1], [0, 1]]

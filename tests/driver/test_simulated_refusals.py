@@ -34,8 +34,10 @@ print(*count(), "LD_LIBRARY_PATH" in os.environ)
         "ValueError state must be one of loaded, initialized, active, not 'up'",
         "ValueError devices=0 means that there is no GPU: cuInit fails, so state can't be 'initialized', only 'loaded'",
         "not refused",
-        "DriverUnavailableError [CFG204] The simulated driver can't become 'initialized' here: "
-        "CUDA_ERROR_NO_DEVICE (100).",
+        (
+            "DriverUnavailableError [CFG204] The simulated driver can't become 'initialized' here: "
+            "CUDA_ERROR_NO_DEVICE (100)."
+        ),
         "3 -1 False",
     ]
 

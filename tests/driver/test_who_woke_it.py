@@ -38,7 +38,10 @@ def test_the_line(driver: Driver, check: Any) -> None:
     is_named(found, "<module>", check.__name__, "wake")
     assert found["python"][0]["function"] == "<module>"
     assert found["thread"] == "MainThread" and found["result"] == result_of(driver)
-    assert "support/driver/waking.py" in found["line"] and "in wake  (int(library.cuInit(0)) -> cuInit, pid" in found["line"]
+    assert (
+        "support/driver/waking.py" in found["line"]
+        and "in wake  (int(library.cuInit(0)) -> cuInit, pid" in found["line"]
+    )
     assert any("ffi_call" in caller for caller in found["native"])
     assert not any("libcuda" in caller or "_native" in caller or "hook" in caller for caller in found["native"])
 
@@ -58,7 +61,9 @@ def test_a_thread_python_never_saw(driver: Driver, helper: str) -> None:
     found = driver.observe(waking.on_a_thread_python_never_saw, helper)
     assert found["python"] == [] and found["note"] == "a thread Python never saw"
     assert found["native"][0] == "foreign_thread.so: call_the_driver"
-    assert found["line"].startswith("unknown: a thread Python never saw  (native: foreign_thread.so: call_the_driver, pid")
+    assert found["line"].startswith(
+        "unknown: a thread Python never saw  (native: foreign_thread.so: call_the_driver, pid"
+    )
 
 
 def test_a_c_library_that_holds_the_gil(driver: Driver, helper: str) -> None:
@@ -69,7 +74,9 @@ def test_a_c_library_that_holds_the_gil(driver: Driver, helper: str) -> None:
 
 def test_two_threads_at_once(driver: Driver) -> None:
     found = driver.observe(waking.two_threads_at_once)
-    assert "racer" in functions(found) or found["note"] == "the GIL was not held and another thread's stack was being read"
+    assert (
+        "racer" in functions(found) or found["note"] == "the GIL was not held and another thread's stack was being read"
+    )
     assert found["events"]["origin"] == 1
 
 

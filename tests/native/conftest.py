@@ -29,7 +29,17 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Core:
     (folder / "stand_in.cpp").write_text(STAND_IN)
     library = folder / "core_checks.so"
     sources = [str(SOURCES / "core" / f"{name}.cpp") for name in CORE]
-    flags = ["-std=c++17", "-D_GNU_SOURCE", "-O1", "-fPIC", "-shared", "-fsanitize=undefined", "-fno-sanitize-recover", "-Wall", "-Wextra"]
+    flags = [
+        "-std=c++17",
+        "-D_GNU_SOURCE",
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-fsanitize=undefined",
+        "-fno-sanitize-recover",
+        "-Wall",
+        "-Wextra",
+    ]
     command = [compiler, *flags, "-I", str(SOURCES), "-o", str(library), str(HERE / "core_checks.cpp")]
     run([*command, str(folder / "stand_in.cpp"), *sources], limit=120).ok()
     return Core(ctypes.CDLL(str(library)))

@@ -18,7 +18,8 @@ const char* keep(std::string text) {
     return answer.c_str();
 }
 
-// "file\tline\tfunction\n…", innermost first; "gap N" or "gap ?" where frames are left out, "end" if the outer end is known.
+// "file\tline\tfunction\n…", innermost first; "gap N" or "gap ?" where frames are left out, "end" if the outer end is
+// known.
 std::string shown(const cfg::PythonStack& stack) {
     std::string text;
     for (int at = 0; at < stack.count; ++at) {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 import pytest
-
 from support.core import Core
 
 OTHER, FRAME, CUT, FULL = "0123"

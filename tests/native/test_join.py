@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from support.core import Core
 
 
@@ -17,7 +16,7 @@ def numbered(letter: str, numbers: range) -> list[str]:
     return [f"{letter}{number}" for number in numbers]
 
 
-CUT = stack(*"a1 b1 c1 d1 e1".split(), end=False)
+CUT = stack(*["a1", "b1", "c1", "d1", "e1"], end=False)
 
 
 @pytest.mark.parametrize(
@@ -49,8 +48,8 @@ def test_recursion_leaves_open_how_many(core: Core) -> None:
 
 
 def test_a_later_stack_with_a_gap(core: Core) -> None:
-    later = stack(*"b7 c1 d1 e1 g1".split(), "gap 900", "y1", "z1")
-    assert core("join", CUT, later) == stack(*"a1 b1 c1 d1 e1 g1".split(), "gap 900", "y1", "z1")
+    later = stack(*["b7", "c1", "d1", "e1", "g1"], "gap 900", "y1", "z1")
+    assert core("join", CUT, later) == stack(*["a1", "b1", "c1", "d1", "e1", "g1"], "gap 900", "y1", "z1")
 
 
 def test_recursion_into_a_gap(core: Core) -> None:
@@ -81,5 +80,5 @@ def test_names_that_faulthandler_cut_still_match(core: Core) -> None:
 
 
 def test_an_incomplete_later_stack_completes_nothing(core: Core) -> None:
-    later = stack(*"b7 c1 d1 e1 g1".split(), end=False)
-    assert core("join", CUT, later) == stack(*"a1 b1 c1 d1 e1 g1".split(), end=False)
+    later = stack(*["b7", "c1", "d1", "e1", "g1"], end=False)
+    assert core("join", CUT, later) == stack(*["a1", "b1", "c1", "d1", "e1", "g1"], end=False)

@@ -81,7 +81,7 @@ def test_a_failed_cuinit_leaves_forks_safe(compiled: Compile, code: int) -> None
 @pytest.mark.parametrize("code", NAMES)
 def test_whatever_the_count_answers_is_told_and_harms_nothing(compiled: Compile, code: int) -> None:
     library = compiled("tiny_libcuda.c", f"INIT={code}", f"COUNT={code}", soname="libcuda.so.1")
-    first, second, clean, cpu_only = loaded(library, "block")
+    first, second, _, _ = loaded(library, "block")
     for status in (first, second):
         reasons = status["reasons"]
         assert isinstance(reasons, list) and any(f"{code} (CUDA_ERROR_{NAMES[code]})" in one for one in reasons)
@@ -131,11 +131,14 @@ def test_no_device_at_all_although_cuinit_succeeded(compiled: Compile) -> None:
 def test_a_library_that_can_not_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "libcuda.so.1").write_bytes(b"no library")
     answer = fresh(tmp_path / "libcuda.so.1")
-    assert answer.startswith("DriverUnavailableError: [CFG204] no CUDA driver") and "libcuda.so.1: file too short" in answer
+    assert (
+        answer.startswith("DriverUnavailableError: [CFG204] no CUDA driver")
+        and "libcuda.so.1: file too short" in answer
+    )
 
 
 def test_without_the_question_the_state_is_unknown(compiled: Compile) -> None:
-    first, second, clean, cpu_only = loaded(compiled("tiny_libcuda.c", "NO_cuDeviceGetCount", soname="libcuda.so.1"))
+    first, second, clean, _ = loaded(compiled("tiny_libcuda.c", "NO_cuDeviceGetCount", soname="libcuda.so.1"))
     for status in (first, second):
         assert status["driver"] is None and status["fork_is_safe"] is None
     assert clean.startswith("DriverUnavailableError: [CFG204] it can't be verified") and "cuDeviceGetCount" in clean
@@ -143,7 +146,7 @@ def test_without_the_question_the_state_is_unknown(compiled: Compile) -> None:
 
 @pytest.mark.parametrize("symbol", ["cuDeviceGet", "cuDevicePrimaryCtxGetState"])
 def test_up_without_a_way_to_ask_for_contexts_is_still_up(compiled: Compile, symbol: str) -> None:
-    first, second, clean, cpu_only = loaded(compiled("tiny_libcuda.c", f"NO_{symbol}", soname="libcuda.so.1"))
+    _, second, clean, cpu_only = loaded(compiled("tiny_libcuda.c", f"NO_{symbol}", soname="libcuda.so.1"))
     assert second["driver"] is None and second["fork_is_safe"] is False
     for verdict in (clean, cpu_only):
         assert verdict.startswith("WorkerNotCleanError: [CFG202]"), verdict
@@ -160,22 +163,24 @@ def test_another_library_s_name_is_not_a_driver(compiled: Compile) -> None:
     assert first["driver"] == second["driver"] == clean == "absent"
 
 
-def test_two_drivers_are_both_asked(compiled: Compile) -> None:
-    down = compiled("tiny_libcuda.c", "INIT=34", soname="libcuda.so.1")
-    up = compiled("tiny_libcuda.c", "DEVICES=2", soname="libcuda.so.1")
+@pytest.mark.parametrize("order", [("down", "up"), ("up", "down")])
+def test_two_drivers_are_both_asked(compiled: Compile, order: tuple[str, str]) -> None:
+    paths = {
+        "down": str(compiled("tiny_libcuda.c", "INIT=34", soname="libcuda.so.1")),
+        "up": str(compiled("tiny_libcuda.c", "DEVICES=2", soname="libcuda.so.1")),
+    }
     code = """
     import ctypes, sys
     import cuda_fork_guard as guard
-    down, up = (ctypes.CDLL(path) for path in sys.argv[1:])
-    down.cuInit(0)
+    loaded = {path: ctypes.CDLL(path) for path in sys.argv[3:]}
+    down, up = sys.argv[1:3]
+    loaded[down].cuInit(0)
     assert guard.status().fork_is_safe
-    up.cuInit(0)
+    loaded[up].cuInit(0)
     status = guard.status()
-    assert (status.driver, status.library, status.fork_is_safe) == ("initialized", sys.argv[2], False), status
+    assert (status.driver, status.library, status.fork_is_safe) == ("initialized", up, False), status
     """
-    for order in ((down, up), (up, down)):
-        swapped = code if order[0] == down else code.replace("down, up = (", "up, down = (").replace("argv[2]", "argv[1]")
-        python(swapped, str(order[0]), str(order[1])).ok()
+    python(code, paths["down"], paths["up"], *(paths[name] for name in order)).ok()
 
 
 def test_a_driver_that_is_unloaded_and_comes_back(compiled: Compile) -> None:

@@ -146,7 +146,8 @@ def test_threads_are_listed_by_name_in_status_and_in_the_record() -> None:
         def wait():
             started.wait()
             gate.wait()
-        threads = [threading.Thread(target=wait, name=name, daemon=True) for name in ("pin_memory", "caf\\u00e9 \\udcff\\n")]
+        names = ("pin_memory", "caf\\u00e9 \\udcff\\n")
+        threads = [threading.Thread(target=wait, name=name, daemon=True) for name in names]
         for thread in threads:
             thread.start()
         started.wait()

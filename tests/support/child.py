@@ -66,9 +66,7 @@ def run(
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
-        raise AssertionError(
-            f"no end after {limit} s: {command}\n--- stdout\n{out}\n--- stderr\n{err}"
-        ) from None
+        raise AssertionError(f"no end after {limit} s: {command}\n--- stdout\n{out}\n--- stderr\n{err}") from None
     return Finished(process.returncode, out, err)
 
 

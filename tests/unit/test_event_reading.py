@@ -9,7 +9,7 @@ from typing import Any
 from cuda_fork_guard import event_log
 from cuda_fork_guard.event_log import KINDS, Event
 
-FORKED = "4242\x1ftrain.py:41 in main\t(torch DataLoader, from pid 4200)\x1fMainThread, pin_memory"
+FORKED = "4242\x1ftrain.py:41 in main  (torch DataLoader, from pid 4200)\x1fMainThread, pin_memory"
 
 
 def read(counts: tuple[int, ...], own: bool, *rows: tuple[int, int, int, float, str]) -> event_log.Events:

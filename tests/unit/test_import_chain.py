@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from cuda_fork_guard import frames, import_chain
 from cuda_fork_guard.frames import Frame
 
@@ -45,7 +46,13 @@ TORCH = (f"{SITE}/torch/cuda/__init__.py:174 is_available", f"{SITE}/torch/cuda/
 
 
 def test_the_issues_example() -> None:
-    rows = ("./train.py:3 <module>", *BOOTSTRAP, "./pkg/__init__.py:10 <module>", *BOOTSTRAP, "./pkg/ops.py:44 <module>")
+    rows = (
+        "./train.py:3 <module>",
+        *BOOTSTRAP,
+        "./pkg/__init__.py:10 <module>",
+        *BOOTSTRAP,
+        "./pkg/ops.py:44 <module>",
+    )
     assert chain(*rows, *TORCH) == ("train.py:3", "pkg/__init__.py:10", "pkg/ops.py:44", "torch.cuda.is_available")
     # directly: nothing of Python stands between
     assert chain(*rows) == ("train.py:3", "pkg/__init__.py:10", "pkg/ops.py:44", "cuInit")
@@ -73,7 +80,13 @@ def test_an_import_inside_a_function_and_by_importlib() -> None:
 
 def test_a_loader_of_its_own_kind_is_no_step() -> None:
     loader = f"{SITE}/_pytest/assertion/rewrite.py:184 exec_module"
-    rows = (f"{SITE}/_pytest/python.py:520 importtestmodule", *IMPORTLIB, *BOOTSTRAP[:3], loader, "./test_a.py:5 <module>")
+    rows = (
+        f"{SITE}/_pytest/python.py:520 importtestmodule",
+        *IMPORTLIB,
+        *BOOTSTRAP[:3],
+        loader,
+        "./test_a.py:5 <module>",
+    )
     assert chain(*rows, *TORCH) == ("_pytest/python.py:520", "test_a.py:5", "torch.cuda.is_available")
 
 
@@ -84,7 +97,11 @@ def test_the_guards_own_import_is_no_step() -> None:
 
 def test_the_machinery_itself_at_the_end() -> None:
     """A finder or loader hook that wakes CUDA, with no module begun."""
-    assert chain("./train.py:3 <module>", *BOOTSTRAP[:2], "./hook.py:8 find_spec") == ("train.py:3", "hook.py:8", "cuInit")
+    assert chain("./train.py:3 <module>", *BOOTSTRAP[:2], "./hook.py:8 find_spec") == (
+        "train.py:3",
+        "hook.py:8",
+        "cuInit",
+    )
     assert chain("./train.py:3 <module>", *BOOTSTRAP[:2]) == ("train.py:3", "cuInit")
 
 
@@ -101,5 +118,8 @@ def test_of_a_long_chain_the_middle_is_left_out() -> None:
 
 
 def test_a_gap_is_no_step() -> None:
-    frames_ = (frames.gap(3), *stack(f"{os.getcwd()}/train.py:3 <module>", *BOOTSTRAP, f"{os.getcwd()}/pkg.py:1 <module>"))
+    frames_ = (
+        frames.gap(3),
+        *stack(f"{os.getcwd()}/train.py:3 <module>", *BOOTSTRAP, f"{os.getcwd()}/pkg.py:1 <module>"),
+    )
     assert import_chain.read(frames_, "cuInit") == ("train.py:3", "pkg.py:1", "cuInit")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from cuda_fork_guard import origin
 from cuda_fork_guard.origin import Origin
 
@@ -54,7 +55,10 @@ def raw(
 def test_line_without_source_names_the_called_function() -> None:
     stack = (("/py/site-packages/torch/cuda/__init__.py", 174, "is_available"), ("/home/u/train.py", 12, "main"))
     found = origin.from_native(raw(stack), None)
-    assert found.line() == f"/home/u/train.py:12 in main  (torch.cuda.is_available -> cuInit, pid {GONE}, thread pt_autograd_0)"
+    assert (
+        found.line()
+        == f"/home/u/train.py:12 in main  (torch.cuda.is_available -> cuInit, pid {GONE}, thread pt_autograd_0)"
+    )
     assert str(found) == found.line()
 
 

@@ -142,6 +142,6 @@ def test_where_there_is_no_native_module_every_fact_is_unknown() -> None:
 
 def test_one_more_reason_changes_nothing_else() -> None:
     status = derived()
-    more = status.with_reason("guard: it stumbled")
+    more = status.with_reasons(("guard: it stumbled",))
     assert more.reasons == (*status.reasons, "guard: it stumbled")
     assert {**more.as_dict(), "reasons": []} == {**status.as_dict(), "reasons": []}

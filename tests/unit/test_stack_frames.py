@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+
 from cuda_fork_guard import frames
 from cuda_fork_guard.frames import Frame
 

@@ -61,8 +61,8 @@ def wrong_devices(path: str) -> dict[str, list[int]]:
         "cuDeviceGetAttribute": lambda device: library.cuDeviceGetAttribute(byref(number), 75, device),
         "GetState": lambda device: library.cuDevicePrimaryCtxGetState(device, byref(unsigned), byref(number)),
         "Retain": lambda device: library.cuDevicePrimaryCtxRetain(byref(pointer), device),
-        "Release": lambda device: library.cuDevicePrimaryCtxRelease_v2(device),
-        "Reset": lambda device: library.cuDevicePrimaryCtxReset_v2(device),
+        "Release": library.cuDevicePrimaryCtxRelease_v2,
+        "Reset": library.cuDevicePrimaryCtxReset_v2,
     }
     return {name: [call(device) for device in NO_DEVICES] for name, call in calls.items()}
 
@@ -143,6 +143,21 @@ def memory(path: str) -> dict[str, Any]:
     seen["free again"] = library.cuMemFree_v2(pointer)
     seen["info later"] = library.cuMemGetInfo_v2(byref(later), byref(total)), later.value == free.value
     return seen
+
+
+def beyond_an_allocation(path: str) -> dict[str, list[int]]:
+    """Reads, writes and sets that begin before, or end after, the memory that was allocated."""
+    library = initialized(path)
+    assert library.cuCtxSetCurrent(retain(library)) == 0
+    pointer, size, host = c_ulonglong(), 256, (c_char * 512)()
+    assert library.cuMemAlloc_v2(byref(pointer), c_size_t(size)) == 0
+    ranges = [(-1, size), (0, size + 1), (size - 1, 2), (size + 1, 0), (0, size), (size, 0)]
+    at = [(c_ulonglong(pointer.value + offset), c_size_t(length)) for offset, length in ranges]
+    return {
+        "write": [library.cuMemcpyHtoD_v2(start, host, length) for start, length in at],
+        "read": [library.cuMemcpyDtoH_v2(host, start, length) for start, length in at],
+        "set": [library.cuMemsetD8_v2(start, c_int(0), length) for start, length in at],
+    }
 
 
 def visible_devices(path: str) -> tuple[int, int]:

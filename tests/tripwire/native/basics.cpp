@@ -1,4 +1,5 @@
 // What every libcuda must pass: simulated, real, or made for the test.
+#include <cstdlib>
 #include <thread>
 #include <unistd.h>
 
@@ -125,7 +126,8 @@ SCENARIO(threads_together) {
         return driver.device_count();
     });
     CHECK(touches().count == 0);
-    for (int round = 1; round <= 200; ++round) {
+    const int rounds = driver.arguments.empty() ? 100 : std::atoi(driver.arguments[0].c_str());
+    for (int round = 1; round <= rounds; ++round) {
         CHECK(in_child([&] {
                   std::atomic<int> waiting{4};
                   std::atomic<int> wrong{0};
@@ -133,8 +135,7 @@ SCENARIO(threads_together) {
                   for (int i = 0; i < 4; ++i) {
                       threads.emplace_back([&] {
                           waiting.fetch_sub(1);
-                          while (waiting.load() > 0) {
-                          }
+                          spin_while([&] { return waiting.load() > 0; });
                           wrong += driver.device_count() != expected;
                       });
                   }

@@ -1,4 +1,5 @@
-// A trapped call is the call that was made: arguments, results, registers. On the fake driver, whose functions are known.
+// A trapped call is the call that was made: arguments, results, registers. On the fake driver, whose functions are
+// known.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -41,18 +42,20 @@ void rude_handler(const char* function) noexcept {
     __asm__ volatile("xorl %%eax, %%eax; xorl %%edi, %%edi; xorl %%esi, %%esi; xorl %%edx, %%edx; xorl %%ecx, %%ecx;"
                      "xorl %%r8d, %%r8d; xorl %%r9d, %%r9d; xorl %%r10d, %%r10d; xorl %%r11d, %%r11d" ::
                          : "rax", "rdi", "rsi", "rdx", "rcx", "r8", "r9", "r10", "r11", "cc");
-    __asm__ volatile("pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3; pxor %%xmm4, %%xmm4;"
-                     "pxor %%xmm5, %%xmm5; pxor %%xmm6, %%xmm6; pxor %%xmm7, %%xmm7; pxor %%xmm15, %%xmm15" ::
-                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm15");
+    __asm__ volatile(
+        "pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3; pxor %%xmm4, %%xmm4;"
+        "pxor %%xmm5, %%xmm5; pxor %%xmm6, %%xmm6; pxor %%xmm7, %%xmm7; pxor %%xmm15, %%xmm15" ::
+            : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm15");
     if (__builtin_cpu_supports("avx")) {
         __asm__ volatile("vzeroall");
     }
 #else
-    __asm__ volatile("movi v0.2d, #0; movi v1.2d, #0; movi v2.2d, #0; movi v3.2d, #0; movi v4.2d, #0; movi v5.2d, #0;"
-                     "movi v6.2d, #0; movi v7.2d, #0; mov x0, #0; mov x1, #0; mov x2, #0; mov x3, #0; mov x4, #0; mov x5, #0;"
-                     "mov x6, #0; mov x7, #0; mov x8, #0; mov x16, #0; mov x17, #0" ::
-                         : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x16", "x17", "v0", "v1", "v2", "v3", "v4",
-                           "v5", "v6", "v7");
+    __asm__ volatile(
+        "movi v0.2d, #0; movi v1.2d, #0; movi v2.2d, #0; movi v3.2d, #0; movi v4.2d, #0; movi v5.2d, #0;"
+        "movi v6.2d, #0; movi v7.2d, #0; mov x0, #0; mov x1, #0; mov x2, #0; mov x3, #0; mov x4, #0; mov x5, #0;"
+        "mov x6, #0; mov x7, #0; mov x8, #0; mov x16, #0; mov x17, #0" ::
+            : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x16", "x17", "v0", "v1", "v2", "v3", "v4", "v5",
+              "v6", "v7");
 #endif
 }
 } // namespace
@@ -60,16 +63,15 @@ void rude_handler(const char* function) noexcept {
 SCENARIO(signatures) {
     CHECK(wire::prepare(rude_handler));
     trapped("cuTwelve", [&] {
-        return driver.function<long(long, long, long, long, long, long, long, long, long, long, long, long)>("cuTwelve")(
-                   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12) == 650;
+        return driver.function<long(long, long, long, long, long, long, long, long, long, long, long, long)>(
+                   "cuTwelve")(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12) == 650;
     });
     trapped("cuTenDoubles", [&] {
         return driver.function<double(double, double, double, double, double, double, double, double, double, double)>(
                    "cuTenDoubles")(1, 2, 3, 4, 5, 6, 7, 8, 9, 10) == 385.0;
     });
-    trapped("cuLongDouble", [&] {
-        return driver.function<long double(long double, float)>("cuLongDouble")(1.25L, 0.5F) == 3.0L;
-    });
+    trapped("cuLongDouble",
+            [&] { return driver.function<long double(long double, float)>("cuLongDouble")(1.25L, 0.5F) == 3.0L; });
     trapped("cuFormat", [&] {
         char text[128];
         driver.function<int(char*, std::size_t, const char*, ...)>("cuFormat")(
@@ -204,7 +206,8 @@ SCENARIO(exception_through_callback) {
     trapped("cuCallback", [&] {
         try {
             driver.function<int(void (*)(void*), void*)>("cuCallback")(
-                [](void* data) { throw std::runtime_error(static_cast<const char*>(data)); }, const_cast<char*>("thrown"));
+                [](void* data) { throw std::runtime_error(static_cast<const char*>(data)); },
+                const_cast<char*>("thrown"));
         } catch (const std::runtime_error& error) {
             return std::strcmp(error.what(), "thrown") == 0;
         }

@@ -1,5 +1,5 @@
-// Every driver function by itself: called once in an armed child and once in one that isn't, with zeros for arguments. What it
-// answers (or how it dies) must be the same, and the touch must bear its name.
+// Every driver function by itself: called once in an armed child and once in one that isn't, with zeros for arguments.
+// What it answers (or how it dies) must be the same, and the touch must bear its name.
 #include <csignal>
 #include <cstdio>
 #include <cstring>

@@ -6,7 +6,9 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT int cuInit(unsigned) { return 3; }
+EXPORT int cuInit(unsigned) {
+    return 3;
+}
 EXPORT int cuDeviceGetCount(int* count) {
     *count = 0;
     return 3;
@@ -37,7 +39,9 @@ EXPORT double cuTenDoubles(double a, double b, double c, double d, double e, dou
     return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * j;
 }
 
-EXPORT long double cuLongDouble(long double a, float b) { return a * 2 + static_cast<long double>(b); }
+EXPORT long double cuLongDouble(long double a, float b) {
+    return a * 2 + static_cast<long double>(b);
+}
 
 EXPORT int cuFormat(char* to, std::size_t size, const char* format, ...) {
     std::va_list arguments;
@@ -55,9 +59,15 @@ EXPORT Large cuLarge(long seed) {
     return large;
 }
 
-EXPORT Small cuSmall(long whole, double part) { return {whole + 1, part * 2}; }
-EXPORT Pair cuPair(float a, float b) { return {b, a}; }
-EXPORT long cuByValue(Large large, Small small) { return large.values[11] + small.whole + static_cast<long>(small.part); }
+EXPORT Small cuSmall(long whole, double part) {
+    return {whole + 1, part * 2};
+}
+EXPORT Pair cuPair(float a, float b) {
+    return {b, a};
+}
+EXPORT long cuByValue(Large large, Small small) {
+    return large.values[11] + small.whole + static_cast<long>(small.part);
+}
 
 EXPORT int cuCallback(void (*callback)(void*), void* data) {
     callback(data);
@@ -80,6 +90,8 @@ __attribute__((constructor)) static void look_at_processor() {
 #endif
 
 // Not functions of the driver's.
-EXPORT int otherFunction(int number) { return number + 1; }
+EXPORT int otherFunction(int number) {
+    return number + 1;
+}
 EXPORT int cuTable[4];
 int cuTable[4] = {1, 2, 3, 4};

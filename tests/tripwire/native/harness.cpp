@@ -1,6 +1,7 @@
 #include "harness.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,7 +25,7 @@ Scenario::Scenario(const char* its_name, Run its_run) noexcept : name(its_name),
 void failed(const char* file, int line, const char* condition) noexcept {
     std::fprintf(stderr, "%s:%d: pid %d: not true: %s (state %d, reason \"%s\")\n", file, line, getpid(), condition,
                  static_cast<int>(wire::state()), wire::reason());
-    _exit(1);
+    _exit(kFailed);
 }
 
 void skip(const char* why) noexcept {
@@ -69,6 +70,12 @@ int wait_for(pid_t pid) noexcept {
     } while (got < 0 && errno == EINTR);
     CHECK(got == pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+void pause_for(int microseconds) noexcept {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
+    while (std::chrono::steady_clock::now() < end) {
+    }
 }
 
 void arm_in_every_child() noexcept {

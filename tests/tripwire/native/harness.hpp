@@ -1,10 +1,11 @@
-// What the scenarios share. Each scenario runs in a process of its own, against the library named on the command line, and
-// ends with exit code 0; a failed check says where and ends the process it happens in with 1.
+// What the scenarios share. Each scenario runs in a process of its own, against the library named on the command line,
+// and ends with exit code 0; a failed check says where and ends the process it happens in.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <sched.h>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -13,16 +14,17 @@
 
 namespace wire = cfg::tripwire;
 
-#define CHECK(condition)                                                                                                         \
-    do {                                                                                                                         \
-        if (!(condition)) {                                                                                                      \
-            harness::failed(__FILE__, __LINE__, #condition);                                                                     \
-        }                                                                                                                        \
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            harness::failed(__FILE__, __LINE__, #condition);                                                           \
+        }                                                                                                              \
     } while (false)
 
 namespace harness {
 
-constexpr int kSkipped = 77;
+constexpr int kFailed = 99;  // exit code: far from what the bodies of children return
+constexpr int kSkipped = 77; // exit code: this can't be tried here; stdout says why
 
 [[noreturn]] void failed(const char* file, int line, const char* condition) noexcept;
 [[noreturn]] void skip(const char* why) noexcept;
@@ -67,8 +69,25 @@ template <class Body> int in_child(Body body) {
     if (pid == 0) {
         leave(body());
     }
-    return wait_for(pid);
+    const int code = wait_for(pid);
+    if (code == kSkipped) {
+        leave(kSkipped);
+    }
+    return code;
 }
+
+// Busy at first, so that threads get away together; then it lets others run, where there are fewer processors than
+// threads.
+template <class Condition> void spin_while(Condition condition) {
+    for (int turns = 0; condition(); ++turns) {
+        if (turns > 2000) {
+            sched_yield();
+        }
+    }
+}
+
+// Busy, since a sleep would be longer than what is to be hit.
+void pause_for(int microseconds) noexcept;
 
 // arm() in the C child handler of every fork from now on, as the guard does it.
 void arm_in_every_child() noexcept;
@@ -86,7 +105,7 @@ struct Scenario {
 
 } // namespace harness
 
-#define SCENARIO(name)                                                                                                           \
-    static void scenario_##name(const harness::Driver& driver);                                                                  \
-    static harness::Scenario registered_##name(#name, scenario_##name);                                                          \
+#define SCENARIO(name)                                                                                                 \
+    static void scenario_##name(const harness::Driver& driver);                                                        \
+    static harness::Scenario registered_##name(#name, scenario_##name);                                                \
     static void scenario_##name([[maybe_unused]] const harness::Driver& driver)

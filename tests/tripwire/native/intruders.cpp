@@ -1,4 +1,5 @@
 // Others who change libcuda's code or its file: breakpoints, hooks, uprobes, driver updates.
+#include <cstddef>
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
@@ -95,6 +96,21 @@ SCENARIO(breakpoint_inside) {
     CHECK(!wire::arm());
 }
 
+namespace {
+// Where in the file a page lies that is swapped although it holds no entry; -1 if there is none.
+off_t page_without_entries() {
+    const wire::Image& image = wire::images()[0];
+    constexpr std::size_t page = 4096;
+    for (std::size_t i = 0; i + 1 < image.count; ++i) {
+        if (image.entries[i + 1].address - image.entries[i].address > static_cast<std::ptrdiff_t>(3 * page)) {
+            return image.stretch.offset + (image.entries[i].address - image.stretch.text) +
+                   static_cast<off_t>(2 * page);
+        }
+    }
+    return -1;
+}
+} // namespace
+
 SCENARIO(replaced_file) {
     // Given: a copy of the library, loaded, that this scenario may do away with.
     CHECK(driver.arguments.size() == 1 && driver.arguments[0] == "disposable");
@@ -113,7 +129,14 @@ SCENARIO(replaced_file) {
     put(content); // another file with the same code serves
     CHECK(wire::prepare(on_touch));
     traps_others(driver);
+    const off_t unlisted = page_without_entries();
     wire::disarm();
+    if (unlisted >= 0) {
+        std::string changed = content;
+        changed[static_cast<std::size_t>(unlisted)] ^= 1;
+        put(changed);
+        refused("not that of its file");
+    }
     put(std::string(content.size(), 'x'));
     refused("not that of its file");
     put(content.substr(0, content.size() / 64));

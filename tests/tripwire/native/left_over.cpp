@@ -1,6 +1,7 @@
-// A process forked while another thread was swapping pages: nobody in the child ends what was begun. Such moments last some
-// microseconds, so they are set up here, mark by mark, instead of waited for.
+// Moments that last some microseconds: another thread is swapping pages, or was when this process was forked, and then
+// nobody ends what was begun. They are set up here, mark by mark, instead of waited for.
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 
 #include "core/tripwire_registry.hpp"
@@ -17,8 +18,8 @@ void mark(wire::Phase phase, pid_t pid) {
 void move_copy(std::size_t which) {
     const wire::Image& image = wire::images()[0];
     const std::size_t length = image.stretch.length;
-    CHECK(mremap(image.copies.load() + which * length, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, image.stretch.text) !=
-          MAP_FAILED);
+    CHECK(mremap(image.copies.load() + which * length, length, length, MREMAP_MAYMOVE | MREMAP_FIXED,
+                 image.stretch.text) != MAP_FAILED);
 }
 } // namespace
 
@@ -81,5 +82,28 @@ SCENARIO(cloned_while_disarming) {
                   driver.device_count();
                   return touches().count.load();
               });
+          }) == 1);
+}
+
+// While a thread of this very process is at it, others wait.
+SCENARIO(touch_waits_for_swap) {
+    CHECK(wire::prepare(on_touch));
+    CHECK(in_child([&] {
+              CHECK(wire::arm());
+              mark(wire::Phase::restoring, getpid());
+              std::atomic<bool> through{false};
+              std::thread other([&] {
+                  driver.device_count();
+                  through.store(true);
+              });
+              while (wire::state() != wire::State::tripped) {
+              }
+              pause_for(3000);
+              CHECK(!through.load());
+              move_copy(1);
+              wire::images()[0].copies.store(nullptr);
+              mark(wire::Phase::pristine, 0);
+              other.join();
+              return touches().count.load();
           }) == 1);
 }

@@ -1,5 +1,4 @@
 // Armed processes that fork, spawn, exec and end.
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -8,6 +7,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "core/tripwire_registry.hpp"
 #include "harness.hpp"
 
 extern char** environ;
@@ -20,13 +20,6 @@ int touched_by(const Driver& driver, int expected) {
     CHECK(touches().count == expected);
     CHECK(touches().last_pid == getpid());
     return 0;
-}
-
-// Busy, since a sleep is longer than what is to be hit.
-void pause_for(int microseconds) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
-    while (std::chrono::steady_clock::now() < end) {
-    }
 }
 } // namespace
 
@@ -163,6 +156,29 @@ SCENARIO(loaded_later) {
     CHECK(in_child([&] { return body(false); }) == 0);
 }
 
+// Two libcudas of which one can't be armed: then none is.
+SCENARIO(one_of_two_refused) {
+    CHECK(driver.arguments.size() == 1);
+    Driver second;
+    second.handle = dlopen(driver.arguments[0].c_str(), RTLD_NOW | RTLD_LOCAL);
+    CHECK(second.handle != nullptr && second.handle != driver.handle);
+    CHECK(wire::prepare(on_touch));
+    CHECK(wire::image_count() == 2);
+    const auto pristine = entry_bytes(driver, "cuDeviceGetCount");
+    CHECK(in_child([&] {
+              // As if the second had been changed since.
+              for (std::size_t i = 0; i < wire::images()[1].count; ++i) {
+                  wire::images()[1].entries[i].jump ^= 1;
+              }
+              CHECK(!wire::arm());
+              CHECK(wire::state() == wire::State::unavailable);
+              CHECK(entry_bytes(driver, "cuDeviceGetCount") == pristine);
+              driver.device_count();
+              second.device_count();
+              return touches().count.load();
+          }) == 0);
+}
+
 // The guard must not depend on the program's own reference.
 SCENARIO(closed_by_program) {
     CHECK(wire::prepare(on_touch));
@@ -177,19 +193,19 @@ SCENARIO(closed_by_program) {
           }) == 0);
 }
 
-// A process is forked while another of its threads is in the middle of tripping. What that thread began is not finished by
-// anybody in the child: it must neither wait for it nor crash.
+// A process is forked while another of its threads is in the middle of tripping. What that thread began is not finished
+// by anybody in the child: it must neither wait for it nor crash.
 SCENARIO(fork_while_tripping) {
     CHECK(wire::prepare(on_touch));
     arm_in_every_child();
+    constexpr int kRounds = 100;
     int reported_twice = 0;
-    for (int round = 0; round < 300; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         touches().count = 0;
         CHECK(in_child([&] {
                   std::atomic<bool> go{false};
                   std::thread toucher([&] {
-                      while (!go.load()) {
-                      }
+                      spin_while([&] { return !go.load(); });
                       driver.device_count();
                   });
                   go.store(true);
@@ -209,5 +225,5 @@ SCENARIO(fork_while_tripping) {
         CHECK(count == 1 || count == 2);
         reported_twice += count == 2;
     }
-    std::printf("forked before the touch: %d of 300\n", reported_twice);
+    std::printf("forked before the touch: %d of %d\n", reported_twice, kRounds);
 }

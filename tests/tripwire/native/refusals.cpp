@@ -181,8 +181,8 @@ SCENARIO(too_many_mappings) {
           }) == 0);
 }
 
-// Armed, and only then the system stops pages from being moved: the call can't reach the real function. It answers what the
-// driver answers in a forked child, is reported once, and the process lives.
+// Armed, and only then the system stops pages from being moved: the call can't reach the real function. It answers what
+// the driver answers in a forked child, is reported once, and the process lives.
 SCENARIO(no_way_back) {
     CHECK(wire::prepare(on_touch));
     CHECK(in_child([&] {

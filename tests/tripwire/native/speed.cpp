@@ -19,7 +19,9 @@ double now() noexcept {
 
 void print(const char* what, std::vector<double> times) {
     std::sort(times.begin(), times.end());
-    const auto at = [&](double part) { return times[static_cast<std::size_t>(part * static_cast<double>(times.size() - 1))]; };
+    const auto at = [&](double part) {
+        return times[static_cast<std::size_t>(part * static_cast<double>(times.size() - 1))];
+    };
     std::printf("%-44s median %8.1f us   90%% %8.1f us   99%% %8.1f us\n", what, at(0.5), at(0.9), at(0.99));
 }
 
@@ -45,8 +47,8 @@ SCENARIO(speed) {
     print("prepare, the first time", first);
 
     // A child tells its parent through shared memory.
-    auto* const told = static_cast<double*>(
-        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    auto* const told =
+        static_cast<double*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     CHECK(told != MAP_FAILED);
     std::vector<double> prepare, again, arm, touch, off, off_too, ready, armed;
     for (int i = 0; i < pairs; ++i) {

@@ -1,5 +1,6 @@
-// Forks from two threads, beside threads that allocate and look libraries up; every child is armed in the C child handler,
-// and four of its threads touch at once under a storm of signals, two of them with every signal blocked. Arguments: forks.
+// Forks from two threads, beside threads that allocate and look libraries up; every child is armed in the C child
+// handler, and four of its threads touch at once under a storm of signals, two of them with every signal blocked.
+// Arguments: forks.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -40,7 +41,7 @@ void count_touch(const char* function) noexcept {
 }
 
 void storm_begins() {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = count_signal;
     action.sa_flags = SA_RESTART;
     CHECK(sigaction(SIGALRM, &action, nullptr) == 0 && sigaction(SIGUSR1, &action, nullptr) == 0);
@@ -60,11 +61,7 @@ int touch_from_four_threads(const Functions* functions) {
             sigfillset(&signals);
             pthread_sigmask(i % 2 == 0 ? SIG_BLOCK : SIG_UNBLOCK, &signals, nullptr);
             waiting.fetch_sub(1);
-            for (int spins = 0; waiting.load() > 0; ++spins) {
-                if (spins > 2000) {
-                    sched_yield(); // fewer processors than threads
-                }
-            }
+            spin_while([&] { return waiting.load() > 0; });
             int result[64] = {};
             wrong += reinterpret_cast<int (*)(void*)>(functions[i].address)(result) != functions[i].expected;
             running.fetch_sub(1);
@@ -82,7 +79,8 @@ int touch_from_four_threads(const Functions* functions) {
     }
     CHECK(g_signals > 0);
     CHECK(g_touches_here == 1);
-    CHECK(std::any_of(functions, functions + kTouching, [](const Functions& function) { return function.name == g_touched; }));
+    CHECK(std::any_of(functions, functions + kTouching,
+                      [](const Functions& function) { return function.name == g_touched; }));
     return wrong.load();
 }
 

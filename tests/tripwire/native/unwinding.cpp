@@ -1,7 +1,10 @@
 // The stack as debuggers, profilers and backtrace() see it from inside the handler.
+#include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #include "harness.hpp"
@@ -31,7 +34,8 @@ void looks_back(const char* function) noexcept {
 const char* function_of(int frame) {
     Dl_info info{};
     // A return address may stand behind the end of a function that doesn't return.
-    return dladdr(static_cast<char*>(g_frames[frame]) - 1, &info) != 0 && info.dli_sname != nullptr ? info.dli_sname : "";
+    return dladdr(static_cast<char*>(g_frames[frame]) - 1, &info) != 0 && info.dli_sname != nullptr ? info.dli_sname
+                                                                                                    : "";
 }
 } // namespace
 
@@ -72,4 +76,36 @@ SCENARIO(backtrace) {
               }
               return 0;
           }) == 0);
+}
+
+// For a debugger: a child that stops, armed, until a line comes on stdin.
+SCENARIO(waits_armed) {
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); // inherited; fails where nothing forbids tracing
+    CHECK(wire::prepare(in_handler));
+    CHECK(in_child([&] {
+              CHECK(wire::arm());
+              std::printf("ready %d\n", getpid());
+              std::fflush(stdout);
+              CHECK(std::getchar() == '\n');
+              CHECK(second_caller(driver) > 100);
+              CHECK(driver.device_count() < 100);
+              return 0;
+          }) == 0);
+}
+
+// For a debugger that has a breakpoint on cuDeviceGetCount: it is the debugger's, everything else is trapped.
+SCENARIO(beside_breakpoint) {
+    driver.device_count();
+    CHECK(wire::prepare(in_handler));
+    CHECK(wire::skipped() > 0);
+    driver.device_count();
+    CHECK(in_child([&] {
+              CHECK(wire::arm());
+              driver.device_count();
+              CHECK(touches().count == 0);
+              driver.current_context();
+              driver.device_count();
+              return touches().count.load();
+          }) == 1);
+    driver.device_count();
 }

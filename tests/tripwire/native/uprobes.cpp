@@ -12,7 +12,8 @@
 using namespace harness;
 
 namespace {
-// Counts the calls of a function in all processes, by a breakpoint that the kernel sets: as the tools do that watch a machine.
+// Counts the calls of a function in all processes, by a breakpoint that the kernel sets: as the tools do that watch a
+// machine.
 class Uprobe {
   public:
     Uprobe(const Driver& driver, const char* name) {
@@ -29,7 +30,8 @@ class Uprobe {
         attributes.config1 = reinterpret_cast<std::uintptr_t>(map->l_name);
         attributes.config2 = file_offset(driver, reinterpret_cast<std::uintptr_t>(driver.address(name)) - map->l_addr);
         for (int cpu = 0; cpu < static_cast<int>(sysconf(_SC_NPROCESSORS_CONF)); ++cpu) {
-            const auto one = static_cast<int>(syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+            const auto one =
+                static_cast<int>(syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
             if (one >= 0) {
                 descriptors_.push_back(one);
             }
@@ -66,7 +68,7 @@ class Uprobe {
             [](dl_phdr_info* info, std::size_t, void* data) {
                 auto& wanted = *static_cast<Search*>(data);
                 for (int i = 0; i < info->dlpi_phnum; ++i) {
-                    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+                    const ElfW(Phdr) & header = info->dlpi_phdr[i];
                     const std::uintptr_t begin = info->dlpi_addr + header.p_vaddr;
                     const auto inside = reinterpret_cast<std::uintptr_t>(wanted.inside);
                     if (header.p_type == PT_LOAD && inside >= begin && inside - begin < header.p_memsz) {
@@ -134,8 +136,9 @@ SCENARIO(uprobe_after_prepare) {
     CHECK(probe.calls() == 2);
 }
 
-// Set while a child is armed: the kernel puts it over the jump, in the child's text. Its first instruction is then run from
-// elsewhere, and execution goes on behind it; all functions of the driver API begin with one that is longer than the jump.
+// Set while a child is armed: the kernel puts it over the jump, in the child's text. Its first instruction is then run
+// from elsewhere, and execution goes on behind it; all functions of the driver API begin with one that is longer than
+// the jump.
 SCENARIO(uprobe_while_armed) {
     CHECK(wire::prepare(on_touch));
     const int expected = in_child([&] { return driver.device_count(); });

@@ -4,7 +4,9 @@
 #include <string.h>
 
 static int registered = 0;
-int atfork_registrations(void) { return registered; }
+int atfork_registrations(void) {
+    return registered;
+}
 
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void* handle) {
     static int (*real)(void (*)(void), void (*)(void), void (*)(void), void*) = NULL;

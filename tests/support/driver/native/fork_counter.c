@@ -2,7 +2,13 @@
 #include <pthread.h>
 
 static int forks = 0;
-static void count(void) { forks++; }
+static void count(void) {
+    forks++;
+}
 
-int forks_since_hook(void) { return forks; }
-int InitializeInjection(void) { return pthread_atfork(count, NULL, NULL) == 0; }
+int forks_since_hook(void) {
+    return forks;
+}
+int InitializeInjection(void) {
+    return pthread_atfork(count, NULL, NULL) == 0;
+}

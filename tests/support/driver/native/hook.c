@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 static int descriptor(const char* variable) {
     const char* text = getenv(variable);

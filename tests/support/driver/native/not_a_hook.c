@@ -1,2 +1,4 @@
 /* A library that loads well and has no InitializeInjection. */
-int something_else(void) { return 0; }
+int something_else(void) {
+    return 0;
+}

@@ -1,0 +1,3 @@
+from __future__ import annotations
+
+import there_is_no_such_module  # noqa: F401
