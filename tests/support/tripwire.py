@@ -27,7 +27,7 @@ _FLAGS = (f"-I{ROOT / 'csrc'}", f"-I{NATIVE}", "-D_GNU_SOURCE", "-O2", "-g", "-f
 # scripts/sanitize preloads the run-time library into Python, which doesn't make the programs here instrumented.
 SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined") if SANITIZED else ()
-# The sanitizer's allocator is left locked in a child of a process with threads, and it needs address space and mappings of its own.
+# The sanitizer's allocator is left locked in a child of a process with threads, and it needs mappings of its own.
 _NOT_SANITIZED = ("stress", "fork_while_tripping", "fork_while_preparing", "address_space_used_up", "too_many_mappings")
 _FAKE = ("-shared", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1")
 
