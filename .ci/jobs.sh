@@ -1,7 +1,8 @@
 # The jobs of .ci/run, sourced by it. Each leaves its JUnit report in $results.
 
 # COMMAND:PACKAGE, for what the tests start and a bare system may lack.
-SYSTEM_PACKAGES=(c++:g++ cc:gcc gdb:gdb)
+# The last two run the tripwire of aarch64.
+SYSTEM_PACKAGES=(c++:g++ cc:gcc gdb:gdb aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64:qemu-user)
 
 install_system_packages() {
     local missing=() entry
@@ -25,7 +26,7 @@ fetch_drivers() {
 }
 
 readme_tests() {
-    PYTEST_ADDOPTS="--junitxml=$results/readme.xml" sh scripts/test </dev/null
+    PYTEST_ADDOPTS="${PYTEST_ADDOPTS:-} --junitxml=$results/readme.xml" sh scripts/test </dev/null
 }
 
 # MINOR PATH, the newest of each minor version, from pyenv's folder and the path.

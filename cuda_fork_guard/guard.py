@@ -6,7 +6,7 @@ import os
 import sys
 from _thread import _local
 
-from . import decision, event_log, evidence, fork_site, paths, policies, process_status, report, state, waking
+from . import announce, decision, event_log, evidence, fork_site, paths, policies, process_status, report, state, waking
 from .decision import Decision
 from .errors import CudaForkGuardWarning, UnsafeForkError, UnsafeForkWarning
 from .fork_site import ForkSite
@@ -62,7 +62,7 @@ def install(policy_name: str | None, origin: bool | None, tripwire: bool | None)
     set_policy(number)
     _guard.installed = True
     if complaint:
-        _warn(complaint, CudaForkGuardWarning, _outside_frame())
+        announce.warn(complaint, CudaForkGuardWarning, _outside_frame())
 
 
 def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | None) -> None:
@@ -133,7 +133,8 @@ def read_status() -> Status:
     origin, reason = waking.origin_of(native, found)
     names, why = _threads(native)
     result = process_status.derive(found, origin=origin, origin_reason=reason, threads=names, threads_reason=why)
-    troubles = waking.troubles() + ((f"guard: {_guard.trouble}",) if _guard.trouble else ())
+    own = filter(None, (_guard.trouble, announce.trouble()))
+    troubles = waking.troubles() + tuple(f"guard: {text}" for text in own)
     return result.with_reasons(troubles) if troubles else result
 
 
@@ -170,7 +171,7 @@ def check(frame: FrameType | None) -> None:
     native.driver_up()
     site = fork_site.read(frame)
     chosen, woken = _judge(native, site)
-    _speak(chosen, site, woken, frame)
+    announce.announce(chosen, site, woken, frame, native.inherited() == evidence.YES)
 
 
 def _before_fork(event: str) -> None:
@@ -186,7 +187,7 @@ def _before_fork(event: str) -> None:
     except Exception as error:
         _guard.trouble = f"a fork could not be judged: {type(error).__name__}: {error}"
         return
-    _speak(chosen, site, woken, frame)
+    announce.announce(chosen, site, woken, frame, module.inherited() == evidence.YES)
     try:
         _intend(module, chosen, site, woken)
     except Exception as error:
@@ -223,49 +224,6 @@ def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) ->
         advice=report.one_line(site.forker.advice),
         threads=report.one_line(", ".join(names or ())),
     )
-
-
-def _speak(chosen: Decision, site: ForkSite, woken: str, frame: FrameType | None) -> None:
-    """Warns, reports or refuses. The only exceptions that leave it are a refusal and what the program's own warning
-    machinery raises."""
-    inherited = native is not None and native.inherited() == evidence.YES
-    if chosen.action == decision.REFUSE:
-        raise UnsafeForkError(report.error_text(site, woken, inherited))
-    if chosen.action not in (decision.WARNING, decision.REPORT):
-        return
-    text = report.warning_text(site, woken, inherited)
-    if chosen.action == decision.WARNING:
-        _warn(text, UnsafeForkWarning, fork_site.user_frame(frame))
-        return
-    try:
-        _warn(text, UnsafeForkWarning, fork_site.user_frame(frame))
-    except Exception:
-        # "error" as a filter, or a showwarning that raises: here nobody could catch it, but the user is told all the same.
-        _tell(f"cuda_fork_guard[{os.getpid()}]: {text}\n")
-
-
-def _warn(text: str, category: type[Warning], frame: FrameType | None) -> None:
-    import warnings
-
-    if frame is None:
-        warnings.warn_explicit(text, category, "<unknown>", 0)
-        return
-    warnings.warn_explicit(
-        text,
-        category,
-        frame.f_code.co_filename,
-        frame.f_lineno or 0,
-        module=frame.f_globals.get("__name__") or "<unknown>",
-        registry=frame.f_globals.setdefault("__warningregistry__", {}),
-    )
-
-
-def _tell(text: str) -> None:
-    try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-    except Exception:
-        _guard.trouble = "a report could not be written to stderr"
 
 
 def _after_fork_in_child() -> None:

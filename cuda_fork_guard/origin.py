@@ -51,7 +51,8 @@ class Origin(Value):
         if frame is None:
             native = f"native: {self.native[0]}, " if self.native else ""
             return f"unknown: {self.note}  ({native}pid {self.pid}{thread})"
-        return f"{frames.place(frame)}  ({self.call} -> cuInit, pid {self.pid}{thread})"
+        call = "" if self.call == "cuInit" else f"{self.call} -> "
+        return f"{frames.place(frame)}  ({call}cuInit, pid {self.pid}{thread})"
 
     def place(self) -> str:
         """``train.py:12``"""

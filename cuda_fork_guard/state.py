@@ -67,7 +67,7 @@ def driver_of(evidence: Evidence, inherited: bool | None, because: Because) -> s
         if evidence.known == UP:
             because("driver: it had been up before, and is being taken down")
             return None
-    if evidence.cuinit_calls or evidence.known == TRIED:
+    if evidence.known == TRIED:  # and not the count of calls: a simulated driver was up and is taken down again
         return "tried"
     if evidence.hook_watching:
         because(
@@ -79,7 +79,7 @@ def driver_of(evidence: Evidence, inherited: bool | None, because: Because) -> s
 
 def _state_before_arming(evidence: Evidence) -> str:
     # The driver can't be asked without tripping the wire, and can't have come up without tripping it either.
-    return "tried" if evidence.known == TRIED or evidence.cuinit_calls else "loaded"
+    return "tried" if evidence.known == TRIED else "loaded"
 
 
 def fork_is_safe_of(evidence: Evidence, inherited: bool | None, driver: str | None, because: Because) -> bool | None:

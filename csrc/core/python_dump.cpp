@@ -18,6 +18,7 @@ namespace {
 
 // faulthandler cuts names at 500 characters, each at most 10 bytes long when escaped.
 constexpr std::size_t kLongestLine = 11UL * 1024;
+constexpr int kFaulthandlersFrames = 100;
 constexpr int kLongestWait = 10000; // turns of a tenth of a millisecond
 constexpr const char kFileName[] = "cuda_fork_guard";
 constexpr const char kLinkTarget[] = "/memfd:cuda_fork_guard ";
@@ -113,6 +114,7 @@ void read_back(PythonStack& stack) noexcept {
         }
         at += line - dump.line;
     }
+    cut = cut || stack.count >= kFaulthandlersFrames; // 3.13 leaves out the line that says so
     stack.complete = stack.count > 0 && !cut;
     if (stack.count == 0) {
         stack.reason = "faulthandler gave nothing: it was busy, or its registration was changed";

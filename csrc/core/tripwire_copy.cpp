@@ -53,6 +53,8 @@ bool refuse(const char* text, int error) noexcept {
     return false;
 }
 
+// Private mappings of the file, not anonymous memory: what is not written costs nothing, however far apart the entries
+// are. The price: a uprobe set later goes into them as well, which is what patched_copy_is_intact looks for.
 bool map_file(const Stretch& stretch, int descriptor, const Region& region) noexcept {
     if (mmap(region.patched(), stretch.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, descriptor,
              stretch.offset) == MAP_FAILED) {

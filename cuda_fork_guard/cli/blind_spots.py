@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 
 from cuda_fork_guard.cli.process_facts import NOT_PERMITTED, Unreadable
 
@@ -12,6 +11,8 @@ _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 
 
 def user_name(uid: int | None) -> str:
+    import pwd  # Unix has it alone
+
     if uid is None:
         return "?"
     try:

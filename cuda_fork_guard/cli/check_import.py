@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, Any
 
 from cuda_fork_guard.cli import driver_choice
@@ -71,9 +70,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _ask_all(modules: list[str], driver: driver_choice.Driver, limit: float) -> list[dict[str, Any]]:
+    if len(modules) == 1:
+        return [_ask(modules[0], driver, limit)]
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
     answers: dict[str, dict[str, Any]] = {}
     # Threads that wait: the work is done in the processes.
-    with ThreadPoolExecutor(max_workers=max(1, min(len(modules), os.cpu_count() or 1))) as pool:
+    with ThreadPoolExecutor(max_workers=min(len(modules), os.cpu_count() or 1)) as pool:
         asked = {pool.submit(_ask, module, driver, limit): module for module in modules}
         for number, future in enumerate(as_completed(asked), 1):
             answers[asked[future]] = future.result()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes.util
 import os
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cuda_fork_guard import testing
 
 CHOICES = ("auto", "system", "simulated")
 
 
-@dataclass(frozen=True)
-class Driver:
+class Driver(NamedTuple):
     name: str  # "system" or "simulated"
     detail: str
-    changes: dict[str, str] = field(default_factory=dict)
+    changes: dict[str, str]
     problem: str = ""
 
     def environment(self) -> dict[str, str]:
@@ -23,27 +21,13 @@ class Driver:
         return {**os.environ, **self.changes}
 
 
-def system_library() -> str | None:
-    """The libcuda that the loader would find, without loading it: None if there is none."""
-    for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
-        path = os.path.join(folder, "libcuda.so.1")
-        if folder and os.path.exists(path):
-            return path
-    if ctypes.util.find_library("cuda"):
-        return ctypes.util.find_library("cuda")
-    for path in ("/usr/lib/wsl/lib/libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.1"):
-        if os.path.exists(path):
-            return path
-    return None
-
-
 def choose(wanted: str) -> Driver:
     """:param wanted: one of CHOICES; ``auto`` takes the system's libcuda if there is one."""
-    found = system_library() if wanted != "simulated" else None
+    found = _system_library() if wanted != "simulated" else None
     if found:
-        return Driver("system", found)
+        return Driver("system", found, {})
     if wanted == "system":
-        return Driver("system", "", problem="no libcuda.so.1 on the loader's path: try --driver simulated")
+        return Driver("system", "", {}, problem="no libcuda.so.1 on the loader's path: try --driver simulated")
     folder = testing.driver_folder()
     former = os.environ.get("LD_LIBRARY_PATH")
     return Driver(
@@ -55,3 +39,10 @@ def choose(wanted: str) -> Driver:
             "CUDA_FORK_GUARD_SIM": "devices=0",
         },
     )
+
+
+def _system_library() -> str | None:
+    from cuda_fork_guard.cli.facts import loader_path  # asks ldconfig: only for who needs it
+
+    real = [str(library["path"]) for library in loader_path.libcuda_found() if not library["stub"]]
+    return real[0] if real else None

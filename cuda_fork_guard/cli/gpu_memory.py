@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 # A driver that hangs would keep every other row from being shown.
 _DEADLINE = 10.0
+_LIBRARY = "libnvidia-ml.so.1"
 
 
 class Charge(NamedTuple):
@@ -31,6 +32,13 @@ def gpu_memory() -> Memory:
 
 
 def _ask() -> Memory:
+    import ctypes
+
+    try:
+        # Most machines have no driver, and the package's import takes longer than everything else here.
+        ctypes.CDLL(_LIBRARY)
+    except OSError:
+        return Memory((), f"there is no {_LIBRARY}: no driver is installed")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an older package of the same module name announces its end

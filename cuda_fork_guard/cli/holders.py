@@ -20,6 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, proc: str = "/proc") -> int:
+    if sys.platform != "linux":
+        return _nothing_to_see(args, f"only Linux shows who holds a device, this is {sys.platform}")
     try:
         seen = scan(proc)
     except OSError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import errno
-import fcntl
 import os
 import struct
 
@@ -37,6 +36,8 @@ def mapped_devices(maps: str, at: int | None = None) -> tuple[str, ...]:
 
 
 def _query_names(fd: int) -> list[str]:
+    import fcntl  # Unix has it alone
+
     query = bytearray(_QUERY.size)
     name = array.array("B", bytes(_NAME_LIMIT))
     where = name.buffer_info()[0]

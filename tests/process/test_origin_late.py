@@ -12,6 +12,8 @@ from support.driver import native_libraries
 DRIVER = driver_folder() + "/libcuda.so.1"
 PRELUDE = f"""
 import ctypes, os, sys, threading
+if sys.argv[1:] != ["late"]:
+    import cuda_fork_guard
 cuda = ctypes.CDLL({DRIVER!r})
 def told():
     import cuda_fork_guard
@@ -30,21 +32,20 @@ def child(code: str, *arguments: str, cwd: Path | None = None, **changes: str | 
 
 
 def test_cuda_was_up_before_the_import(tmp_path: Path) -> None:
-    finished = child("cuda.cuInit(0)\nimport cuda_fork_guard\nprint(*told()[:3], sep='|')", cwd=tmp_path).ok()
+    finished = child("cuda.cuInit(0)\nimport cuda_fork_guard\nprint(*told()[:3], sep='|')", "late", cwd=tmp_path).ok()
     assert finished.out == (
-        "initialized|observed|unknown: CUDA was up before cuda_fork_guard was imported (program.py:9); import it first\n"
+        "initialized|observed|unknown: CUDA was up before cuda_fork_guard was imported (program.py:11); import it first\n"
     )
 
 
 def test_a_preloaded_library_woke_cuda_before_python(tmp_path: Path, helper: str) -> None:
-    code = "import cuda_fork_guard\nprint(*told()[:3], sep='|')"
+    code = "print(*told()[:3], sep='|')"
     finished = child(code, cwd=tmp_path, LD_PRELOAD=helper, CALL_CUINIT_OF=DRIVER).ok()
     assert finished.out.startswith("initialized|observed|unknown: CUDA was up before cuda_fork_guard was imported")
 
 
 def test_a_profiler_has_the_hooks_place(tmp_path: Path) -> None:
     code = """
-import cuda_fork_guard
 assert os.environ["CUDA_INJECTION64_PATH"] == sys.argv[1]
 cuda.cuInit(0)
 print(*told()[:3], sep="|")
@@ -57,7 +58,6 @@ print(*told()[:3], sep="|")
 
 def test_none_keeps_the_hook_off() -> None:
     code = """
-import cuda_fork_guard
 assert os.environ["CUDA_INJECTION64_PATH"] == "none"
 cuda.cuInit(0)
 print(*told()[:3], sep="|")
@@ -68,7 +68,6 @@ print(*told()[:3], sep="|")
 
 def test_another_installations_hook_is_replaced() -> None:
     code = """
-import cuda_fork_guard
 cuda.cuInit(0)
 assert os.environ["CUDA_INJECTION64_PATH"] != "/elsewhere/cuda_fork_guard_hook.so"
 print(told()[1])
@@ -80,7 +79,7 @@ print(told()[1])
 def test_cuinit_at_exit(held: str, helper: str) -> None:
     """In an atexit callback, in a destructor of the interpreter's end, in C's exit: no crash and no riddle."""
     code = f"""
-import atexit, cuda_fork_guard
+import atexit
 again = ctypes.{held}({DRIVER!r})
 class Last:
     def __del__(self, call=again.cuInit):
@@ -96,29 +95,26 @@ print("end", flush=True)
 
 
 def test_cuinit_only_after_the_interpreter_has_ended(helper: str) -> None:
-    finished = child("import cuda_fork_guard\nctypes.CDLL(sys.argv[1]).at_exit(cuda.cuInit)", helper).ok()
+    finished = child("ctypes.CDLL(sys.argv[1]).at_exit(cuda.cuInit)", helper).ok()
     assert finished.err == ""
 
 
-def test_cuinit_on_daemon_threads_while_the_interpreter_ends(helper: str) -> None:
-    """GIVEN threads that call cuInit without the GIL for ever WHEN the interpreter ends under them THEN it ends well.
-    Every call reaches the hook; a child of each round captures anew."""
+def test_cuinit_on_daemon_threads_while_the_interpreter_ends() -> None:
+    """GIVEN threads that call cuInit without the GIL for ever WHEN the interpreter ends under them THEN it ends well: what
+    a stack is read from is not freed meanwhile. Each round is a child, which captures anew."""
     code = """
-import cuda_fork_guard
-for _ in range(20):
+for _ in range(60):
     if os.fork() == 0:
         for _ in range(3):
             threading.Thread(target=lambda: [cuda.cuInit(0) for _ in iter(int, 1)], daemon=True).start()
         sys.exit()
     assert os.wait()[1] == 0
 """
-    finished = child(code, helper).ok()
-    assert finished.err == ""
+    assert child(code).ok().err == ""
 
 
 def test_a_child_of_a_clean_parent_has_an_origin_of_its_own() -> None:
     code = """
-import cuda_fork_guard
 def parent(): cuda.cuInit(0)
 def child(): cuda.cuInit(0)
 if os.fork() == 0:

@@ -188,6 +188,7 @@ import gc
 class Buffer:
     def __init__(self): self.me = self
     def __del__(self): touch()
+gc.disable()  # or the parent's own collector may come first
 Buffer()
 def child():
     gc.collect()

@@ -38,7 +38,7 @@ def descriptors() -> dict[int, str]:
 
 def pending() -> list[str]:
     with open("/proc/self/status") as stream:
-        return [line for line in stream if line.startswith(("SigQ", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt"))]
+        return [line for line in stream if line.startswith(("SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt"))]
 
 
 def refuse(call: int, error: int, second_argument: int | None = None) -> None:

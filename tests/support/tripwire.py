@@ -24,6 +24,11 @@ SKIPPED = 77  # harness.hpp's exit code
 
 _WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Werror")
 _FLAGS = (f"-I{ROOT / 'csrc'}", f"-I{NATIVE}", "-D_GNU_SOURCE", "-O2", "-g", "-fPIC", "-pthread")
+# scripts/sanitize preloads the run-time library into Python, which doesn't make the programs here instrumented.
+SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
+_SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined") if SANITIZED else ()
+# The sanitizer's allocator is left locked in a child of a process with threads, and it needs mappings of its own.
+_NOT_SANITIZED = ("stress", "fork_while_tripping", "fork_while_preparing", "address_space_used_up", "too_many_mappings")
 _FAKE = ("-shared", "-fvisibility=hidden", "-Wl,-soname,libcuda.so.1")
 
 
@@ -37,6 +42,8 @@ class Programs:
 
     def scenario(self, library: Path, name: str, *arguments: str, limit: float = 60) -> Finished:
         """Runs the scenario; it must end with exit code 0, its last line "ok" and nothing on stderr."""
+        if SANITIZED and name in _NOT_SANITIZED:
+            pytest.skip("not with AddressSanitizer")
         finished = run([*self.runner, str(self.probe), str(library), name, *arguments], limit=limit)
         if finished.code == SKIPPED:
             pytest.skip(finished.out.strip())
@@ -59,33 +66,34 @@ def _digest(paths: Iterable[Path], *more: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def _compile(compiler: str, source: Path, folder: Path) -> str:
+def _compile(command: tuple[str, ...], source: Path, folder: Path) -> str:
     target = folder / f"{source.name}.o"
     language = ["-std=c++17"] if source.suffix == ".cpp" else []
-    run([compiler, *language, *_FLAGS, *_WARNINGS, "-c", str(source), "-o", str(target)], limit=300).ok()
+    run([*command, *language, *_FLAGS, *_WARNINGS, "-c", str(source), "-o", str(target)], limit=300).ok()
     return str(target)
 
 
-def _build(compiler: str, folder: Path) -> None:
+def _build(command: tuple[str, ...], folder: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
-        objects = list(pool.map(lambda source: _compile(compiler, source, folder), _sources()))
+        objects = list(pool.map(lambda source: _compile(command, source, folder), _sources()))
     # -rdynamic: the callers' names are looked up at run time.
-    run([compiler, *_FLAGS, "-rdynamic", *objects, "-o", str(folder / "probe"), "-ldl"], limit=300).ok()
+    run([*command, *_FLAGS, "-rdynamic", *objects, "-o", str(folder / "probe"), "-ldl"], limit=300).ok()
     fake = sorted(str(path) for path in NATIVE.glob("fake_*.*") if path.suffix != ".hpp")
-    run([compiler, *_FLAGS, *_FAKE, *fake, "-o", str(folder / "libfake.so")], limit=300).ok()
+    run([command[0], *_FLAGS, *_FAKE, *fake, "-o", str(folder / "libfake.so")], limit=300).ok()
 
 
 def build(compiler: str, runner: tuple[str, ...] = ()) -> Programs:
     """Compiles what has changed since the last time (some ten seconds of work), into the git-ignored cache."""
+    command = (compiler,) if runner else (compiler, *_SANITIZE)
     headers = [*NATIVE.glob("*.hpp"), *CORE.glob("*.hpp"), *NATIVE.glob("fake_*")]
-    key = _digest([*_sources(), *headers, Path(__file__)], compiler)
+    key = _digest([*_sources(), *headers, Path(__file__)], *command)
     folder = ROOT / ".cache" / "tripwire-tests" / key
     folder.mkdir(parents=True, exist_ok=True)
     # Several test processes may want it at once.
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "complete").exists():
-            _build(compiler, folder)
+            _build(command, folder)
             (folder / "complete").touch()
     return Programs(folder / "probe", folder / "libfake.so", runner)
 

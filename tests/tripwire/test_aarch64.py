@@ -6,7 +6,6 @@ import platform
 import shutil
 
 import pytest
-
 from support import tripwire
 
 COMPILER = "aarch64-linux-gnu-g++"

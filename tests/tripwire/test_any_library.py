@@ -5,10 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from support.tripwire import Programs
 
-BASICS = ("first_touch", "idempotent", "disarm", "prepared_again_after_touch", "handler_calls_driver", "threads_together")
+BASICS = (
+    "first_touch",
+    "idempotent",
+    "disarm",
+    "prepared_again_after_touch",
+    "handler_calls_driver",
+    "threads_together",
+)
 LIFE = (
     "nested_forks",
     "child_of_tripped",

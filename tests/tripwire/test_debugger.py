@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from support.child import Finished, environment, run
 from support.tripwire import Programs
 

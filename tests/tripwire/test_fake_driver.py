@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from support.tripwire import Programs
 
-SCENARIOS = ("signatures", "registers", "registers_without_xsave", "odd_entries", "exception_through_callback", "broken_tables", "shuffled_tables")
+SCENARIOS = (
+    "signatures",
+    "registers",
+    "registers_without_xsave",
+    "odd_entries",
+    "exception_through_callback",
+    "broken_tables",
+    "shuffled_tables",
+)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -22,4 +29,3 @@ def test_uprobe_while_armed(programs: Programs) -> None:
 
 def test_uprobe_while_armed_on_real_driver(programs: Programs, a_real_library: Path) -> None:
     programs.scenario(a_real_library, "uprobe_while_armed")
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from pathlib import Path
 
 import pytest
 
@@ -126,3 +127,8 @@ def test_what_is_not_known_is_said(changes, question):
 
 def test_everything_known():
     assert unknowns(facts()) == []
+
+
+def test_each_code_is_documented():
+    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| (CFG5\d\d) \|", page, re.MULTILINE) == [rule.code for rule in RULES]

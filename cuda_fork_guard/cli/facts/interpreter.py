@@ -6,7 +6,6 @@ import os
 import platform
 import site
 import sys
-import sysconfig
 
 START_UP_LINE = "cuda_fork_guard.pth"
 
@@ -17,8 +16,8 @@ def interpreter() -> dict[str, object]:
         "implementation": platform.python_implementation(),
         "executable": sys.executable,
         "compiler": platform.python_compiler(),
-        "debug_build": bool(sysconfig.get_config_var("Py_DEBUG")),
-        "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+        "debug_build": hasattr(sys, "gettotalrefcount"),
+        "free_threaded": "t" in getattr(sys, "abiflags", ""),
         "virtual_environment": sys.prefix != sys.base_prefix,
         "flags": [name for name in ("isolated", "no_site", "no_user_site", "dev_mode") if getattr(sys.flags, name)],
         "start_up_line": start_up_line(_site_folders(), site_is_on=not sys.flags.no_site),
