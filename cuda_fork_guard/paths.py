@@ -6,12 +6,12 @@ import os
 
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 _GUARD = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_ENTRY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_cuda_fork_guard_entry.py")
+_ENTRY = os.sep + "_cuda_fork_guard_entry.py"  # an editable install has it elsewhere than the package
 
 
 def is_guard(file: str) -> bool:
     """The guard's own code never is the line that a message names."""
-    return file.startswith(_GUARD) or file == _ENTRY
+    return file.startswith(_GUARD) or file.endswith(_ENTRY)
 
 
 def is_installed(file: str) -> bool:
