@@ -127,9 +127,9 @@ for event in guard.events():
         assert "in forking  (os.fork" in event.text, event
 """
     pytest.importorskip("ctypes")
+    import subprocess
     from pathlib import Path
     from tempfile import TemporaryDirectory
-    import subprocess
 
     with TemporaryDirectory() as folder:
         source = Path(folder, "native.c")
