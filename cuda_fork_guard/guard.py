@@ -8,7 +8,7 @@ from _thread import _local
 
 from . import announce, decision, event_log, evidence, fork_site, paths, policies, process_status, report, state, waking
 from .decision import Decision
-from .errors import CudaForkGuardWarning, UnsafeForkError, UnsafeForkWarning
+from .errors import CudaForkGuardWarning
 from .fork_site import ForkSite
 from .forkers import PLAIN
 from .process_status import Status
