@@ -60,7 +60,9 @@ def check_arguments(expect: object, device: object, release_handles: object) -> 
         raise ValueError(f"unknown expectation {expect!r}: choose one of {', '.join(map(repr, EXPECTATIONS))}")
     if expect == "fresh":
         if device is None:
-            raise ValueError("expect='fresh' needs device=: the ordinal, as this process sees it, to prove a context on")
+            raise ValueError(
+                "expect='fresh' needs device=: the ordinal, as this process sees it, to prove a context on"
+            )
         if isinstance(device, bool) or not isinstance(device, int) or not 0 <= device < 2**31:
             raise ValueError(f"device={device!r} is not an ordinal: give a number from 0, as this process sees devices")
     elif device is not None:
@@ -68,7 +70,9 @@ def check_arguments(expect: object, device: object, release_handles: object) -> 
     if release_handles not in (True, False):
         raise ValueError(f"release_handles={release_handles!r}: give True or False")
     if release_handles and expect != "cpu-only":
-        raise ValueError(f"release_handles=True goes with expect='cpu-only' only: {expect!r} may need the device handles")
+        raise ValueError(
+            f"release_handles=True goes with expect='cpu-only' only: {expect!r} may need the device handles"
+        )
 
 
 def verify(expect: str, device: int | None, release_handles: bool) -> WorkerReport:
@@ -295,7 +299,15 @@ class WorkerInit:
         self._release_handles = release_handles
 
     def __call__(self, worker_id: int) -> None:
-        verify(self._expect, self._device, self._release_handles)
+        self.verify()
+        self.call_own(worker_id)
+
+    def verify(self) -> WorkerReport:
+        """The first half: what this process was found to be."""
+        return verify(self._expect, self._device, self._release_handles)
+
+    def call_own(self, worker_id: int) -> None:
+        """The second half: the user's function."""
         if self._fn is not None:
             self._fn(worker_id)
 
