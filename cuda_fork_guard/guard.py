@@ -6,6 +6,9 @@ import os
 import sys
 from _thread import _local
 
+<<<<<<< HEAD
+from . import announce, decision, event_log, evidence, fork_site, forkers, paths, policies, process_status, report, state, waking
+=======
 from . import (
     announce,
     decision,
@@ -19,10 +22,10 @@ from . import (
     thread_names,
     waking,
 )
+>>>>>>> main
 from .decision import Decision
 from .errors import CudaForkGuardWarning
 from .fork_site import ForkSite
-from .forkers import PLAIN
 from .process_status import Status
 
 TYPE_CHECKING = False
@@ -88,7 +91,8 @@ def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | No
         return  # the main interpreter's guard already sees the whole process
     if module.generation() == 0 and first and _guard.forked_without_exec is not False:
         _learn_inheritance(module)
-    module.set_default_advice(PLAIN.advice)
+    native_forker = forkers.native()
+    module.set_native_forker(native_forker.name, native_forker.advice)
     if tripwire is not None or first:
         module.set_tripwire_wanted(tripwire is not False)
     module.hook_python_forks(_before_fork, _after_fork_in_child)
