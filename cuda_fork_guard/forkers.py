@@ -74,7 +74,10 @@ DIRECT: tuple[tuple[str, Forker], ...] = (
     ("py._process.forkedfunc", _PYTEST_FORKED),  # py 1.11.0, below pytest-forked 1.6.0
     (
         "tornado.process",  # 6.6.1
-        Forker(name="tornado fork_processes", advice="load the model after the fork: in the handlers, or once start() returns"),
+        Forker(
+            name="tornado fork_processes",
+            advice="load the model after the fork: in the handlers, or once start() returns",
+        ),
     ),
     (
         "socketserver",

@@ -6,15 +6,13 @@ import os
 import sys
 from _thread import _local
 
-<<<<<<< HEAD
-from . import announce, decision, event_log, evidence, fork_site, forkers, paths, policies, process_status, report, state, waking
-=======
 from . import (
     announce,
     decision,
     event_log,
     evidence,
     fork_site,
+    forkers,
     policies,
     process_status,
     report,
@@ -22,7 +20,6 @@ from . import (
     thread_names,
     waking,
 )
->>>>>>> main
 from .decision import Decision
 from .errors import CudaForkGuardWarning
 from .fork_site import ForkSite

@@ -61,7 +61,13 @@ def torchrun(folder: Path, code: str, *, restarts: int = 0, **variables: str) ->
         env = environment(PYTHONPATH=str(PRELOADS), OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", **variables)
         agents.append(
             subprocess.Popen(
-                command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+                command,
+                cwd=folder,
+                env=env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
             )
         )
     try:
@@ -77,7 +83,9 @@ def torchrun(folder: Path, code: str, *, restarts: int = 0, **variables: str) ->
 
 def rows(finished: list[Finished]) -> list[list[str]]:
     """The lines of the one table, from whichever agent has rank 0."""
-    tables = [one.lines[start:] for one in finished for start, line in enumerate(one.lines) if line.startswith("rank  node")]
+    tables = [
+        one.lines[start:] for one in finished for start, line in enumerate(one.lines) if line.startswith("rank  node")
+    ]
     assert len(tables) == 1, finished
     return [line.split() for line in tables[0] if line[:4].strip().isdigit()]
 

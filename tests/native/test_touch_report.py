@@ -65,7 +65,9 @@ def frames(*rows: str) -> str:
 
 
 def place(core: Core, *rows: str, limit: int = 400) -> str:
-    return core("user_place", frames(*rows), "/py/lib/", "/py/lib/site-packages/cuda_fork_guard/", "/py/bin/gunicorn", limit)
+    return core(
+        "user_place", frames(*rows), "/py/lib/", "/py/lib/site-packages/cuda_fork_guard/", "/py/bin/gunicorn", limit
+    )
 
 
 GUARD = "/py/lib/site-packages/cuda_fork_guard/born.py\t3\tasked"
