@@ -25,7 +25,7 @@ constexpr const char* kDevices[] = {
 
 constexpr const char* kDescriptors = "/proc/self/fd";
 constexpr const char* kDeleted = " (deleted)"; // what the kernel adds for a node that was replaced while it was open
-constexpr int kForkNoExec = 0x40; // PF_FORKNOEXEC, linux/sched.h
+constexpr int kForkNoExec = 0x40;              // PF_FORKNOEXEC, linux/sched.h
 
 struct Look {
     HandleVisitor visitor;
