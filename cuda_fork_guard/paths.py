@@ -8,7 +8,7 @@ import sys
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 _GUARD = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _LONGEST_LAUNCHER = 2048  # bytes; pip writes some 250, older tools up to 1,000
-_ENTRY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_cuda_fork_guard_entry.py")
+_ENTRY = os.sep + "_cuda_fork_guard_entry.py"  # an editable install has it elsewhere than the package
 
 
 def _launcher(script: str) -> str:
@@ -37,7 +37,7 @@ _LAUNCHER = launched()
 
 def is_guard(file: str) -> bool:
     """The guard's own code never is the line that a message names."""
-    return file.startswith(_GUARD) or file == _ENTRY
+    return file.startswith(_GUARD) or file.endswith(_ENTRY)
 
 
 def is_installed(file: str) -> bool:

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.child import environment, run
+
 from cuda_fork_guard import guard
 from cuda_fork_guard.testing import driver_folder
-from support.child import environment, run
 
 assert guard.native is not None and guard.native.__file__ is not None
 HOOK = Path(guard.native.__file__).parent / "cuda_fork_guard_hook.so"

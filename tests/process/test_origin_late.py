@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cuda_fork_guard.testing import driver_folder
 from support.child import Finished, environment, python
 from support.driver import native_libraries
+
+from cuda_fork_guard.testing import driver_folder
 
 DRIVER = driver_folder() + "/libcuda.so.1"
 PRELUDE = f"""
@@ -50,7 +51,9 @@ assert os.environ["CUDA_INJECTION64_PATH"] == sys.argv[1]
 cuda.cuInit(0)
 print(*told()[:3], sep="|")
 """
-    finished = child(code, "/opt/nsys/libToolsInjection64.so", cwd=tmp_path, CUDA_INJECTION64_PATH="/opt/nsys/libToolsInjection64.so")
+    finished = child(
+        code, "/opt/nsys/libToolsInjection64.so", cwd=tmp_path, CUDA_INJECTION64_PATH="/opt/nsys/libToolsInjection64.so"
+    )
     driver, how, line = finished.ok().out.strip().split("|")
     assert (driver, how) == ("initialized", "observed")
     assert line.startswith("unknown: CUDA_INJECTION64_PATH was already set to '/opt/nsys/libToolsInjection64.so'")

@@ -6,8 +6,9 @@ import errno
 from pathlib import Path
 
 import pytest
-from cuda_fork_guard.testing import driver_folder
 from support.child import Finished, environment, python
+
+from cuda_fork_guard.testing import driver_folder
 
 CLOEXEC, NOEXEC_SEAL = 1, 8
 SUPPORT = str(Path(__file__).parents[1])

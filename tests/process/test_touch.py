@@ -51,7 +51,9 @@ def reports(text: str) -> list[list[str]]:
 def test_a_touch_is_reported_once_with_its_three_lines(tmp_path: Path) -> None:
     # GIVEN a child of a process whose driver is up
     # WHEN it calls the driver, three times and from two functions
-    done = program("assert forked(lambda: [touch() for _ in range(3)]) == 7; print(guard.events().counts)", tmp_path).ok()
+    done = program(
+        "assert forked(lambda: [touch() for _ in range(3)]) == 7; print(guard.events().counts)", tmp_path
+    ).ok()
     # THEN one report names where it was used, forked and woken, and what to do
     (report,) = reports(done.err)
     assert "[CFG102] CUDA used in a process that was forked after CUDA was initialized" in report[0]

@@ -30,7 +30,8 @@ def judged(
     [
         ({}, "absent", True, None),
         (LOADED, "loaded", True, None),
-        ({**LOADED, "cuinit_calls": 1}, "tried", True, None),
+        # It was up, and a simulated driver can be taken down again.
+        ({**LOADED, "cuinit_calls": 1}, "loaded", True, None),
         ({**LOADED, "known": 1}, "tried", True, None),
         # 100 before anyone saw cuInit, or an old stub: not up, and said in words.
         ({**LOADED, "known": 1, "hook_watching": "taken"}, "tried", True, None),
