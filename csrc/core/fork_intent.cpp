@@ -24,7 +24,8 @@ CFG_TLS int tls_slot = -1;
 // A process's own site: the slot it was forked with (which stays taken in the child's copy of memory), or `native`.
 Slot native{};
 std::atomic<Slot*> own{&native};
-char default_advice[ForkSite::kLine] = "";
+char native_forker[64] = "a C library";
+char native_advice[ForkSite::kLine] = "";
 
 } // namespace
 
@@ -64,12 +65,15 @@ void adopt_fork_intent(pid_t parent) noexcept {
         return;
     }
     Text(native.intent.site.forked, sizeof native.intent.site.forked)
-        .put("unknown: a native fork() in a C library, from pid ")
-        .decimal(parent);
+        .put("unknown: a native fork()  (")
+        .put(native_forker)
+        .put(", from pid ")
+        .decimal(parent)
+        .put(")");
     native.intent.site.woken[0] = '\0';
     native.intent.threads[0] = '\0';
     native.intent.use = ForkUse::unknown;
-    std::memcpy(native.intent.site.advice, default_advice, sizeof default_advice);
+    std::memcpy(native.intent.site.advice, native_advice, sizeof native_advice);
     own.store(&native);
 }
 
@@ -85,8 +89,9 @@ const char* own_fork_threads() noexcept {
     return own.load()->intent.threads;
 }
 
-void set_default_advice(const char* text) noexcept {
-    copy_text(default_advice, sizeof default_advice, text, std::strlen(text));
+void set_native_forker(const char* name, const char* advice) noexcept {
+    copy_text(native_forker, sizeof native_forker, name, std::strlen(name));
+    copy_text(native_advice, sizeof native_advice, advice, std::strlen(advice));
 }
 
 } // namespace cfg

@@ -152,7 +152,7 @@ void dump_python_stack(PythonStack& stack) noexcept {
     // Behind the claim, so that end_python_dumps sees either the claim or its own word obeyed.
     const DumpFunction function = dump.function.load();
     stack.reason = function == nullptr ? dump.unavailable.load() : open_file();
-    if (stack.reason == nullptr) {
+    if (function != nullptr && stack.reason == nullptr) {
         function(dump.signum);
         read_back(stack);
         close(dump.descriptor);

@@ -15,8 +15,8 @@ using DumpFunction = void (*)(int signum);
 // is open only while a stack is read. A null function takes it away; `unavailable` (static text) then says why.
 void set_python_dump(DumpFunction function, int signum, int descriptor, const char* unavailable) noexcept;
 
-// At the beginning of the interpreter's end, with the GIL: no dump begins any more, and the one being made is waited for.
-// The end frees what a dump reads, so that one overtaken by it would crash. Waits for a dump's own length at most.
+// At the beginning of the interpreter's end, with the GIL: no dump begins any more, and the one being made is waited
+// for. The end frees what a dump reads, so that one overtaken by it would crash. Waits for a dump's own length at most.
 void end_python_dumps() noexcept;
 
 // Any thread; never blocks. One stack at a time per process: a second thread is told so instead of waiting.

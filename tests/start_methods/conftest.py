@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cuda_fork_guard.testing import driver_folder
 from support import child
 from support.program import Program
 
 PRELOADS = Path(__file__).parent / "preloads"
+
+
+@pytest.fixture
+def simulated_path() -> str:
+    """For LD_LIBRARY_PATH: programs find the simulated driver as their libcuda.so.1."""
+    return driver_folder()
 
 
 @pytest.fixture
