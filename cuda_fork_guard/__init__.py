@@ -10,7 +10,7 @@ its assertions (and stop, with warnings as errors).
 
 from __future__ import annotations
 
-from . import contexts, fork_site, guard, no_cuda, worker
+from . import contexts, fork_site, guard, no_cuda, worker, worker_init
 from .errors import (
     CudaForkGuardError,
     CudaForkGuardWarning,
@@ -30,7 +30,7 @@ from .frames import Frame
 from .origin import Origin
 from .process_status import Status
 from .start_method import get_context, set_start_method
-from .worker import WorkerReport
+from .worker_report import WorkerReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,12 +153,12 @@ def make_worker_init_fn(
     expect: str = "clean",
     device: int | None = None,
     release_handles: bool = False,
-) -> worker.WorkerInit:
+) -> worker_init.WorkerInit:
     """A picklable ``worker_init_fn`` that verifies its worker, then calls ``fn`` with the worker's number.
 
     :raises ValueError: as ``verify_worker``, but here, before any worker is started.
     """
-    return worker.WorkerInit(fn, expect, device, release_handles)
+    return worker_init.WorkerInit(fn, expect, device, release_handles)
 
 
 def no_cuda_init() -> no_cuda.NoCudaInit:

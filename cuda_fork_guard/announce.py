@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import decision, fork_site, report
+from . import decision, fork_site, paths, report
 from .errors import UnsafeForkError, UnsafeForkWarning
 
 TYPE_CHECKING = False
@@ -74,6 +74,16 @@ def warn(text: str, category: type[Warning], frame: FrameType | None) -> None:
         module=frame.f_globals.get("__name__") or "<unknown>",
         registry=frame.f_globals.setdefault("__warningregistry__", {}),
     )
+
+
+def importer() -> FrameType | None:
+    """The innermost frame outside the guard and the import machinery: whoever imports or installs it."""
+    frame = fork_site.caller(0)
+    while frame is not None and (
+        paths.is_guard(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<frozen importlib")
+    ):
+        frame = frame.f_back
+    return frame
 
 
 def _tell(text: str) -> None:

@@ -6,11 +6,23 @@ import os
 import sys
 from _thread import _local
 
-from . import announce, decision, event_log, evidence, fork_site, paths, policies, process_status, report, state, waking
+from . import (
+    announce,
+    decision,
+    event_log,
+    evidence,
+    fork_site,
+    forkers,
+    policies,
+    process_status,
+    report,
+    state,
+    thread_names,
+    waking,
+)
 from .decision import Decision
 from .errors import CudaForkGuardWarning
 from .fork_site import ForkSite
-from .forkers import PLAIN
 from .process_status import Status
 
 TYPE_CHECKING = False
@@ -62,7 +74,7 @@ def install(policy_name: str | None, origin: bool | None, tripwire: bool | None)
     set_policy(number)
     _guard.installed = True
     if complaint:
-        announce.warn(complaint, CudaForkGuardWarning, _outside_frame())
+        announce.warn(complaint, CudaForkGuardWarning, announce.importer())
 
 
 def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | None) -> None:
@@ -76,7 +88,8 @@ def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | No
         return  # the main interpreter's guard already sees the whole process
     if module.generation() == 0 and first and _guard.forked_without_exec is not False:
         _learn_inheritance(module)
-    module.set_default_advice(PLAIN.advice)
+    native_forker = forkers.native()
+    module.set_native_forker(native_forker.name, native_forker.advice)
     if tripwire is not None or first:
         module.set_tripwire_wanted(tripwire is not False)
     module.hook_python_forks(_before_fork, _after_fork_in_child)
@@ -131,7 +144,7 @@ def read_status() -> Status:
         return process_status.unsupported(os.getpid(), _guard.policy, unsupported_reason)
     found = current_evidence(native)
     origin, reason = waking.origin_of(native, found)
-    names, why = _threads(native)
+    names, why = thread_names.read(native)
     result = process_status.derive(found, origin=origin, origin_reason=reason, threads=names, threads_reason=why)
     own = filter(None, (_guard.trouble, announce.trouble()))
     troubles = waking.troubles() + tuple(f"guard: {text}" for text in own)
@@ -146,22 +159,6 @@ def current_evidence(module: ModuleType) -> evidence.Evidence:
         handlers_error=_guard.handlers_error,
         ring=_guard.ring,
     )
-
-
-def _threads(module: ModuleType) -> tuple[tuple[str, ...] | None, str]:
-    """Names of the live threads: Python's name where Python knows the thread, else the kernel's."""
-    error, rows = module.threads()
-    if error:
-        return None, os.strerror(error)
-    known: dict[int, str] = {}
-    threading = sys.modules.get("threading")
-    # Not threading.enumerate(): the lock that it takes may be held by the very thread that is forking.
-    for thread in tuple(getattr(threading, "_active", {}).values()):
-        known[thread.native_id] = thread.name
-    # By its number, which is the process's: before 3.13 a forked child's main thread keeps its parent's native_id.
-    main = getattr(threading, "_main_thread", None)
-    known[module.state()["pid"]] = "MainThread" if main is None else main.name
-    return tuple(known.get(tid, name) for tid, name in rows), ""
 
 
 def check(frame: FrameType | None) -> None:
@@ -213,7 +210,7 @@ def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) ->
     forked = report.forked_line(site, module.state()["pid"])
     names: tuple[str, ...] | None = ()
     if chosen.action != decision.PASS:
-        names, _why = _threads(module)
+        names, _why = thread_names.read(module)
         module.prepare_tripwire()
     if chosen.use == decision.USE_ALLOWED:
         forked = f"{forked} allowed: {'; '.join(_thread.allowed)}"
@@ -243,13 +240,3 @@ def record(kind: int, text: str) -> None:
 
 def read_events() -> event_log.Events:
     return event_log.read(native)
-
-
-def _outside_frame() -> FrameType | None:
-    """The innermost frame outside the guard and the import machinery: whoever imports or installs it."""
-    frame = fork_site.caller(0)
-    while frame is not None and (
-        paths.is_guard(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<frozen importlib")
-    ):
-        frame = frame.f_back
-    return frame

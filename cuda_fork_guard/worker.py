@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import codes, event_log, guard, state, waking
+from . import codes, event_log, expectations, guard, state, waking
 from .decision import USE_FORKSERVER
 from .errors import (
     DriverUnavailableError,
@@ -18,66 +18,19 @@ from .errors import (
 )
 from .forkers import PLAIN
 from .start_of_process import start_method
-from .values import Value
+from .worker_report import WorkerReport, uuid_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
     from .evidence import Evidence
-    from .origin import Origin
-
-EXPECTATIONS = ("clean", "fresh", "cpu-only")
-
-
-class WorkerReport(Value):
-    """What ``verify_worker`` found. ``device_uuid`` is the driver's, as ``GPU-…`` in nvidia-smi's form."""
-
-    __slots__ = (
-        "pid", "ppid", "start_method", "expect", "driver", "device", "device_uuid", "inherited", "origin",
-        "released_handles", "tripwire", "simulated", "reasons",
-    )  # fmt: skip
-    pid: int
-    ppid: int
-    start_method: str | None
-    expect: str
-    driver: str | None
-    device: int | None
-    device_uuid: str | None
-    inherited: bool | None
-    origin: Origin | None
-    released_handles: int
-    tripwire: str
-    simulated: bool
-    reasons: tuple[str, ...]
-
-
-def check_arguments(expect: object, device: object, release_handles: object) -> None:
-    """:raises ValueError: an unknown expectation, or arguments that don't go together."""
-    if expect not in EXPECTATIONS:
-        raise ValueError(f"unknown expectation {expect!r}: choose one of {', '.join(map(repr, EXPECTATIONS))}")
-    if expect == "fresh":
-        if device is None:
-            raise ValueError(
-                "expect='fresh' needs device=: the ordinal, as this process sees it, to prove a context on"
-            )
-        if isinstance(device, bool) or not isinstance(device, int) or not 0 <= device < 2**31:
-            raise ValueError(f"device={device!r} is not an ordinal: give a number from 0, as this process sees devices")
-    elif device is not None:
-        raise ValueError(f"device= goes with expect='fresh' only, not with {expect!r}: nothing is brought up there")
-    if release_handles not in (True, False):
-        raise ValueError(f"release_handles={release_handles!r}: give True or False")
-    if release_handles and expect != "cpu-only":
-        raise ValueError(
-            f"release_handles=True goes with expect='cpu-only' only: {expect!r} may need the device handles"
-        )
 
 
 def verify(expect: str, device: int | None, release_handles: bool) -> WorkerReport:
     """See the package's ``verify_worker``."""
-    check_arguments(expect, device, release_handles)
+    expectations.check(expect, device, release_handles)
     native = guard.native
     try:
         if native is None:
@@ -219,8 +172,25 @@ def _verify_cpu_only(native: ModuleType, release_handles: bool) -> WorkerReport:
                 f"[CFG205] the inherited device handles can't be released: {os.strerror(-released)}; this worker "
                 "keeps GPU memory alive as long as it lives"
             )
+        reasons += _mapped_devices()
     found = guard.current_evidence(native)
     return _report(native, "cpu-only", found, inherited, driver, reasons, released=released)
+
+
+def _mapped_devices() -> list[str]:
+    """A mapping holds its device as a descriptor does. It is left alone: pinned host memory that the parent filled may be
+    in use, and would be gone."""
+    from .device_nodes import device_node
+
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as stream:
+            rows = [line.split(maxsplit=5) for line in stream]
+    except OSError as error:
+        return [f"released_handles: if devices are mapped too is unknown: {error}"]
+    nodes = sorted({node for row in rows if len(row) == 6 and (node := device_node(row[5].strip()))})
+    if not nodes:
+        return []
+    return [f"released_handles: still mapped, so memory behind them stays alive: {', '.join(nodes)}"]
 
 
 def _verify_unsupported(expect: str) -> WorkerReport:
@@ -269,7 +239,7 @@ def _report(
         expect=expect,
         driver=driver,
         device=device,
-        device_uuid=None if uuid is None else _uuid_text(uuid),
+        device_uuid=None if uuid is None else uuid_text(uuid),
         inherited=inherited,
         origin=origin,
         released_handles=released,
@@ -277,31 +247,3 @@ def _report(
         simulated=found.simulated,
         reasons=tuple(reasons),
     )
-
-
-def _uuid_text(raw: bytes) -> str:
-    digits = raw.hex()
-    return "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
-
-
-class WorkerInit:
-    """What ``make_worker_init_fn`` returns: a picklable ``worker_init_fn`` that verifies, then calls ``fn``."""
-
-    def __init__(
-        self, fn: Callable[[int], object] | None, expect: str, device: int | None, release_handles: bool
-    ) -> None:
-        check_arguments(expect, device, release_handles)
-        if fn is not None and not callable(fn):
-            raise ValueError(f"fn={fn!r} can't be called: give a function of the worker's number, or None")
-        self._fn = fn
-        self._expect = expect
-        self._device = device
-        self._release_handles = release_handles
-
-    def __call__(self, worker_id: int) -> None:
-        verify(self._expect, self._device, self._release_handles)
-        if self._fn is not None:
-            self._fn(worker_id)
-
-    def __repr__(self) -> str:
-        return f"<worker_init_fn that expects {self._expect!r}, then calls {self._fn!r}>"

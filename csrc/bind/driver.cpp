@@ -2,6 +2,7 @@
 #include "bind/bindings.hpp"
 #include "core/context_proof.hpp"
 #include "core/fork_state.hpp"
+#include "core/interpreter_lock.hpp"
 #include "core/touch.hpp"
 #include "core/tripwire.hpp"
 
@@ -11,19 +12,17 @@ namespace cfg::bind {
 
 namespace {
 
-// The GIL is given up for everything that may enter the loader: a thread in dlopen can hold its lock while a library's
-// constructor waits for the GIL.
-void ask(DriverAnswer& answer) noexcept {
-    if (!ask_driver(answer, false)) {
-        PyThreadState* saved = PyEval_SaveThread();
-        ask_driver(answer, true);
-        PyEval_RestoreThread(saved);
-    }
+void* give_up_gil() noexcept {
+    return PyEval_SaveThread();
+}
+
+void take_back_gil(void* state) noexcept {
+    PyEval_RestoreThread(static_cast<PyThreadState*>(state));
 }
 
 py::dict driver_facts() {
     DriverAnswer answer;
-    ask(answer);
+    ask_driver(answer);
     py::dict facts;
     facts["libraries"] = answer.libraries;
     facts["up"] = answer.up;
@@ -53,14 +52,11 @@ py::dict driver_facts() {
 
 py::dict prove(int ordinal, bool load) {
     char why[512] = "";
-    const DriverLibrary* library = nullptr;
+    const DriverLibrary* library = driver_to_use(load, why, sizeof why);
     ContextProof proof;
-    {
+    if (library != nullptr) {
         py::gil_scoped_release released;
-        library = driver_to_use(load, why, sizeof why);
-        if (library != nullptr) {
-            proof = prove_primary_context(library->api, ordinal);
-        }
+        proof = prove_primary_context(library->api, ordinal);
     }
     // Whatever cuInit did, it is over now: the answer settles it.
     settle_cuinit();
@@ -86,7 +82,7 @@ Learned learn_driver() noexcept {
         return Learned{quick == 1};
     }
     DriverAnswer answer;
-    ask(answer);
+    ask_driver(answer);
     return Learned{answer.up};
 }
 
@@ -113,6 +109,7 @@ void settle_cuinit() noexcept {
 }
 
 void add_driver(py::module_& module) {
+    set_interpreter_lock(InterpreterLock{give_up_gil, take_back_gil});
     // Whoever asks is not inside cuInit any more. Where the audit hook is not there nothing else tells.
     module.def("driver_up", [] {
         settle_cuinit();

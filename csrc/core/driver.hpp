@@ -31,11 +31,10 @@ struct DriverAnswer {
 // trip.
 bool driver_may_be_asked() noexcept;
 
-// Ordinary context. `may_block` false: answers only if no dlopen is needed, else returns false; so a caller that holds
-// an interpreter lock need not give it up for the common case. Updates fork_state().driver.
-bool ask_driver(DriverAnswer& answer, bool may_block) noexcept;
+// Ordinary context, with the interpreter's lock held. Updates fork_state().driver.
+void ask_driver(DriverAnswer& answer) noexcept;
 
-// The plain question, as cheap as it gets. -1: only a blocking ask_driver can tell.
+// The plain question, as cheap as it gets. -1: only ask_driver can tell.
 int driver_is_up_quick() noexcept;
 
 // Ordinary context; active primary contexts of the driver that is up, as a list of ordinals. -1: it could not be asked.

@@ -26,7 +26,8 @@ CFG_TLS int tls_slot = -1;
 // A process's own site: the slot it was forked with (which stays taken in the child's copy of memory), or `native`.
 ForkIntent native{};
 std::atomic<ForkIntent*> own{&native};
-char default_advice[ForkSite::kLine] = "";
+char native_forker[64] = "a C library";
+char native_advice[ForkSite::kLine] = "";
 
 } // namespace
 
@@ -63,12 +64,15 @@ void adopt_fork_intent(pid_t parent) noexcept {
         return;
     }
     Text(native.site.forked, sizeof native.site.forked)
-        .put("unknown: a native fork() in a C library, from pid ")
-        .decimal(parent);
+        .put("unknown: a native fork()  (")
+        .put(native_forker)
+        .put(", from pid ")
+        .decimal(parent)
+        .put(")");
     native.site.woken[0] = '\0';
     native.threads[0] = '\0';
     native.use = ForkUse::unknown;
-    std::memcpy(native.site.advice, default_advice, sizeof default_advice);
+    std::memcpy(native.site.advice, native_advice, sizeof native_advice);
     own.store(&native);
 }
 
@@ -84,8 +88,9 @@ const char* own_fork_threads() noexcept {
     return own.load()->threads;
 }
 
-void set_default_advice(const char* text) noexcept {
-    copy_text(default_advice, sizeof default_advice, text, std::strlen(text));
+void set_native_forker(const char* name, const char* advice) noexcept {
+    copy_text(native_forker, sizeof native_forker, name, std::strlen(name));
+    copy_text(native_advice, sizeof native_advice, advice, std::strlen(advice));
 }
 
 } // namespace cfg

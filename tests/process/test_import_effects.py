@@ -41,15 +41,22 @@ BANNED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("policy", [None, "off", "block"])
-def test_only_the_injection_variable_changes(policy: str | None) -> None:
-    finished = python(SNAPSHOT, env=environment(CUDA_FORK_GUARD=policy)).ok()
+def test_only_the_injection_variable_changes() -> None:
+    finished = python(SNAPSHOT).ok()
     assert finished.err == "" and len(finished.lines) == 1
     before, after, _, libraries = json.loads(finished.out)
     hook = after["environment"].pop("CUDA_INJECTION64_PATH")
     assert hook.endswith("/cuda_fork_guard_hook.so")
     assert before == after
     assert libraries == []
+
+
+@pytest.mark.parametrize("policy", ["off", "watch", "block"])
+def test_set_the_variable_guards_from_the_start_and_an_import_changes_nothing_more(policy: str) -> None:
+    finished = python(SNAPSHOT, env=environment(CUDA_FORK_GUARD=policy)).ok()
+    before, after, _, libraries = json.loads(finished.out)
+    assert before["environment"]["CUDA_INJECTION64_PATH"].endswith("/cuda_fork_guard_hook.so")
+    assert before == after and libraries == [] and finished.err == ""
 
 
 @pytest.mark.parametrize("taken", ["none", "/opt/nsight/libToolsInjection64.so"])

@@ -93,7 +93,6 @@ def test_a_value_that_is_no_policy_is_said_once_and_means_watch(
         "CUDA_FORK_GUARD",
         "'blok'",
         "off, watch, warn, block",
-        "<string>:2: ",
     ):
         assert word in finished.err
 

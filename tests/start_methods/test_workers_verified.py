@@ -54,7 +54,11 @@ if __name__ == "__main__":
 def test_cuda_that_comes_up_later_in_the_server_is_refused_at_the_start_of_a_worker(
     program: Program, use: str, policy: str
 ) -> None:
-    refused = f"try: {use}\n    except guard.ForkServerNotCleanError as error: print(error)\n    else: raise SystemExit('started')"
+    refused = (
+        f"try: {use}\n"
+        "    except guard.ForkServerNotCleanError as error: print(error)\n"
+        "    else: raise SystemExit('started')"
+    )
     finished = program(LATE.format(use=refused), policy).ok()
     assert finished.out.startswith("[CFG302] this worker was forked by a forkserver in which CUDA is up")
     assert "wakes_at_fork" in finished.out or "use_driver.py" in finished.out

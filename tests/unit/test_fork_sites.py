@@ -78,7 +78,7 @@ def renamed(calls: list[Call], package: str) -> list[Call]:
                 Call("datasets.arrow_dataset", "map"),
                 *renamed(POOL + PROCESS, "multiprocess"),
             ],
-            "datasets.map through multiprocess",
+            "datasets, through multiprocess",
             "multiprocess.set_start_method",
         ),
         (
@@ -129,12 +129,10 @@ def test_the_forker_between_the_user_s_line_and_the_fork(calls: list[Call], name
     [
         ([Call("gunicorn.app.base", "run"), Call("gunicorn.arbiter", "spawn_worker")], "gunicorn", "post_worker_init"),
         (
-            [Call("celery.bin.worker", "worker"), Call("billiard.pool", "_create_worker_process"),
-             Call("billiard.popen_fork", "_launch")],
+            [Call("celery.bin.worker", "worker"), Call("celery.concurrency.prefork", "on_start"),
+             Call("billiard.pool", "_create_worker_process"), Call("billiard.popen_fork", "_launch")],
             "Celery prefork pool", "--pool=threads",
         ),
-        ([Call("rq.worker", "fork_work_horse")], "RQ worker", "SpawnWorker"),
-        ([Call("airflow.executors.local_executor", "_execute_work_in_fork")], "Airflow", "execute_tasks_new_python"),
         ([Call("daemon.daemon", "fork_then_exit_parent")], "python-daemon", "DaemonContext"),
         ([Call("pytest_forked", "forked_run_report"), Call("py._process.forkedfunc", "__init__")],
          "pytest-forked", "--forked"),
@@ -206,7 +204,7 @@ def test_the_names_are_those_of_the_running_python() -> None:
         ),
         (
             [Call("billiard.pool", "body"), Call("billiard.popen_fork", "_launch")],
-            "Celery prefork pool",
+            "billiard",
         ),
     ],
 )
