@@ -29,7 +29,7 @@ def seconds(python: Path, env: dict[str, str]) -> float:
 def environment(folder: Path, *files: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     python = folder / "bin" / "python"
-    command = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    command = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     site = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     for file in files:
         shutil.copy(file, site)

@@ -17,12 +17,13 @@ class Evidence(Value):
     field behind it says why."""
 
     __slots__ = (
-        "pid", "policy", "libraries", "code", "devices", "active", "path", "version", "simulated",
+        "pid", "policy", "loader_lost", "libraries", "code", "devices", "active", "path", "version", "simulated",
         "known", "cuinit_calls", "hook_watching", "inherited", "generation", "forked_without_exec",
         "handles", "handles_error", "python_forks_seen", "handlers_error", "ring", "tripwire", "tripwire_reason",
     )  # fmt: skip
     pid: int
     policy: int
+    loader_lost: bool  # forked while another thread was inside the loader's list, which can't be read since
     libraries: int
     code: int  # cuDeviceGetCount's answer; -1 not exported, -2 not asked
     devices: int
@@ -59,6 +60,7 @@ def gather(
     return Evidence(
         pid=state["pid"],
         policy=state["policy"],
+        loader_lost=state["loader_lost"],
         libraries=driver["libraries"],
         code=driver["code"],
         devices=driver["devices"],

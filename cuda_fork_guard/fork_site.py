@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import forkers, paths
+from . import forkers, known_frames, paths
 from .forkers import Forker
 from .values import Value
 
@@ -62,13 +62,15 @@ def read(frame: FrameType | None) -> ForkSite:
     reached_user = False
     while frame is not None and len(modules) < _DEEPEST:
         module = _module_of(frame)
-        if (module, frame.f_code.co_name) in forkers.BIRTHS:
+        if (module, frame.f_code.co_name) in known_frames.BIRTHS:
             break
         modules.append((module, frame.f_code.co_name))
         reached_user = reached_user or frame is user
         if not reached_user:
             near.append(module)
         frame = frame.f_back
+    while modules and modules[0][0] in known_frames.WRAPPERS:
+        del modules[0]
     # A frame below the fork that belongs to a package outside the user's code can itself be the fallback "user" line.
     if user is not None and not paths.is_user(user.f_code.co_filename):
         near = [module for module, _ in modules]
@@ -77,10 +79,10 @@ def read(frame: FrameType | None) -> ForkSite:
         line=(user.f_lineno or 0) if user else 0,
         function=user.f_code.co_name if user else "",
         forker=_forker(modules, near),
-        exec=any(entry in forkers.FORK_EXEC for entry in modules[:3]),
-        quiet=any(module.startswith(forkers.QUIET_PREFIX) for module in near),
-        supervisor=any(entry in forkers.POOL_SUPERVISORS for entry in modules),
-        forkserver=any(entry in forkers.FORKSERVERS for entry in modules),
+        exec=any(entry in known_frames.FORK_EXEC for entry in modules[:3]),
+        quiet=any(module.startswith(known_frames.QUIET_PREFIX) for module in near),
+        supervisor=any(entry in known_frames.POOL_SUPERVISORS for entry in modules),
+        forkserver=any(entry in known_frames.FORKSERVERS for entry in modules),
     )
 
 
@@ -91,12 +93,16 @@ def _forker(modules: list[tuple[str, str]], near: list[str]) -> Forker:
             return forker
     best, rank = forkers.PLAIN, 0
     for module in near:
-        for pattern, weight, forker in forkers.THROUGH:
-            if weight >= rank and forkers.matches(pattern, module):
+        for pattern, below, weight, forker in forkers.THROUGH:
+            if weight >= rank and forkers.matches(pattern, module) and _seen(below, near):
                 best, rank = forker, weight
         if rank == 9:
             break
     return best
+
+
+def _seen(pattern: str, modules: list[str]) -> bool:
+    return not pattern or any(forkers.matches(pattern, module) for module in modules)
 
 
 def caller(depth: int) -> FrameType | None:

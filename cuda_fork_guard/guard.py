@@ -12,6 +12,7 @@ from . import (
     event_log,
     evidence,
     fork_site,
+    forkers,
     policies,
     process_status,
     report,
@@ -22,7 +23,6 @@ from . import (
 from .decision import Decision
 from .errors import CudaForkGuardWarning
 from .fork_site import ForkSite
-from .forkers import PLAIN
 from .process_status import Status
 
 TYPE_CHECKING = False
@@ -88,7 +88,8 @@ def _install_native(module: ModuleType, origin: bool | None, tripwire: bool | No
         return  # the main interpreter's guard already sees the whole process
     if module.generation() == 0 and first and _guard.forked_without_exec is not False:
         _learn_inheritance(module)
-    module.set_default_advice(PLAIN.advice)
+    native_forker = forkers.native()
+    module.set_native_forker(native_forker.name, native_forker.advice)
     if tripwire is not None or first:
         module.set_tripwire_wanted(tripwire is not False)
     module.hook_python_forks(_before_fork, _after_fork_in_child)

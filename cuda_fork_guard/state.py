@@ -50,6 +50,12 @@ def driver_of(evidence: Evidence, inherited: bool | None, because: Because) -> s
     """One of the contract's driver states, or None with the reason."""
     if inherited:
         return "inherited"
+    if evidence.loader_lost:
+        because(
+            "driver: unknown: this process was forked while another thread read the loader's list of libraries, and "
+            "can't read it any more"
+        )
+        return None
     if evidence.libraries == 0:
         return "absent"
     if evidence.tripwire == "armed":

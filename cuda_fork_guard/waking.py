@@ -38,7 +38,7 @@ def install(module: ModuleType, origin: bool | None, first: bool) -> None:
     """
     if first:
         # Also where the hook is not ours to place: a touch in a child needs the stacks too.
-        _waking.stack_trouble = module.install_stack_capture(*[prefix.rstrip(os.sep) for prefix in paths.prefixes()])
+        _waking.stack_trouble = module.install_stack_capture(*paths.roots())
     if origin is None and not first and (_waking.path or _waking.not_ours == _OFF):
         return
     if origin is False:

@@ -172,8 +172,25 @@ def _verify_cpu_only(native: ModuleType, release_handles: bool) -> WorkerReport:
                 f"[CFG205] the inherited device handles can't be released: {os.strerror(-released)}; this worker "
                 "keeps GPU memory alive as long as it lives"
             )
+        reasons += _mapped_devices()
     found = guard.current_evidence(native)
     return _report(native, "cpu-only", found, inherited, driver, reasons, released=released)
+
+
+def _mapped_devices() -> list[str]:
+    """A mapping holds its device as a descriptor does. It is left alone: pinned host memory that the parent filled may be
+    in use, and would be gone."""
+    from .device_nodes import device_node
+
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as stream:
+            rows = [line.split(maxsplit=5) for line in stream]
+    except OSError as error:
+        return [f"released_handles: if devices are mapped too is unknown: {error}"]
+    nodes = sorted({node for row in rows if len(row) == 6 and (node := device_node(row[5].strip()))})
+    if not nodes:
+        return []
+    return [f"released_handles: still mapped, so memory behind them stays alive: {', '.join(nodes)}"]
 
 
 def _verify_unsupported(expect: str) -> WorkerReport:

@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .worker_report import WorkerReport
+
 
 class WorkerInit:
     """A picklable ``worker_init_fn`` that verifies, then calls ``fn``."""
@@ -24,7 +26,15 @@ class WorkerInit:
         self._release_handles = release_handles
 
     def __call__(self, worker_id: int) -> None:
-        worker.verify(self._expect, self._device, self._release_handles)
+        self.verify()
+        self.call_own(worker_id)
+
+    def verify(self) -> WorkerReport:
+        """The first half: what this process was found to be."""
+        return worker.verify(self._expect, self._device, self._release_handles)
+
+    def call_own(self, worker_id: int) -> None:
+        """The second half: the user's function."""
         if self._fn is not None:
             self._fn(worker_id)
 

@@ -20,8 +20,8 @@ CFG_TLS PyFrameObject* tls_subprocess_frame = nullptr;
 CFG_TLS PyFrameObject* tls_fork_frame = nullptr;
 CFG_TLS int tls_fork_instruction = 0; // a frame goes on after a fork that failed
 
-// Is this thread in the call that the frame was marked in (and, unless it is -1, still at this instruction of it)? Hooks
-// that run before a fork do audited things too: their events come from frames above the one that forks.
+// Is this thread in the call that the frame was marked in (and, unless it is -1, still at this instruction of it)?
+// Hooks that run before a fork do audited things too: their events come from frames above the one that forks.
 bool inside(const PyFrameObject* marked, int instruction) noexcept {
     PyFrameObject* frame = PyEval_GetFrame();
     Py_XINCREF(reinterpret_cast<PyObject*>(frame));
@@ -37,8 +37,8 @@ bool inside(const PyFrameObject* marked, int instruction) noexcept {
     return found;
 }
 
-// A fork that failed or that another hook refused may never reach the handlers, and its intention must not pass for the next native
-// fork's.
+// A fork that failed or that another hook refused may never reach the handlers, and its intention must not pass for the
+// next native fork's.
 void forget_stale_intent() noexcept {
     if (!inside(tls_fork_frame, tls_fork_instruction)) {
         end_fork_intent();

@@ -41,7 +41,9 @@ void add_fork(py::module_& module) {
     module.def("enter_allowed", [] { ++tls_allowed_forks; });
     // Never below none: a child leaves blocks that it never entered.
     module.def("leave_allowed", [] { tls_allowed_forks -= tls_allowed_forks > 0 ? 1 : 0; });
-    module.def("set_default_advice", [](const char* text) { set_default_advice(text); });
+    module.def(
+        "set_native_forker", [](const char* name, const char* advice) { set_native_forker(name, advice); },
+        py::arg("name"), py::arg("advice"));
     module.def("own_site", [] {
         const ForkSite& site = own_fork_site();
         return py::make_tuple(site.forked, site.woken, site.advice, static_cast<int>(own_fork_use()));

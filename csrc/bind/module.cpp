@@ -12,8 +12,8 @@ PYBIND11_MODULE(_native_checked, module, pybind11::mod_gil_used(), pybind11::mul
     cfg::bind::add_origin(module);
 }
 
-// pybind11 asks for its internals with PyGILState_Ensure. Before 3.12 that waits for ever in a subinterpreter, since the
-// GIL is held by this very thread, under another thread state.
+// pybind11 asks for its internals with PyGILState_Ensure. Before 3.12 that waits for ever in a subinterpreter, since
+// the GIL is held by this very thread, under another thread state.
 extern "C" PYBIND11_EXPORT PyObject* PyInit__native() {
 #if PY_VERSION_HEX < 0x030C0000
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {

@@ -164,14 +164,14 @@ void add_origin(py::module_& module) {
     // "" or why there will be no Python stack where the GIL is not held.
     module.def(
         "install_stack_capture",
-        [](const py::str& standard_library, const py::str& guard) {
-            set_code_roots(bytes_of(standard_library).c_str(), bytes_of(guard).c_str());
+        [](const py::str& standard_library, const py::str& guard, const py::str& launcher) {
+            set_code_roots(bytes_of(standard_library).c_str(), bytes_of(guard).c_str(), bytes_of(launcher).c_str());
             set_interpreter(reinterpret_cast<const void*>(&Py_Initialize));
             set_python_walker(walk_python_stack);
             const char* const why = install_python_dump();
             return why == nullptr ? "" : why;
         },
-        py::arg("standard_library"), py::arg("guard"));
+        py::arg("standard_library"), py::arg("guard"), py::arg("launcher"));
     module.def("listen", listen_to, py::arg("hook"));
     module.def("stop_listening", [] {
         if (listen != nullptr) {

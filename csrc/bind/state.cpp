@@ -1,5 +1,6 @@
 #include "bind/bindings.hpp"
 #include "core/fork_state.hpp"
+#include "core/loaded_libraries.hpp"
 #include "core/touch.hpp"
 #include "core/tripwire.hpp"
 
@@ -20,6 +21,7 @@ void add_state(py::module_& module) {
         facts["policy"] = state.policy.load();
         facts["tripwire_wanted"] = state.tripwire.load() != 0;
         facts["driver_helpers"] = state.driver_helpers.load();
+        facts["loader_lost"] = loader_lock_is_lost();
         facts["inside_cuinit"] = tls_inside_cuinit;
         return facts;
     });

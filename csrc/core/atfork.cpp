@@ -6,6 +6,7 @@
 
 #include "core/fork_intent.hpp"
 #include "core/fork_state.hpp"
+#include "core/loaded_libraries.hpp"
 #include "core/ring.hpp"
 #include "core/safe_output.hpp"
 #include "core/touch.hpp"
@@ -63,6 +64,7 @@ void in_child() {
     state.parent.store(parent);
     state.pid.store(self);
     push_ancestor(parent);
+    note_fork_for_loader();
     state.inherited.store(static_cast<int>(inherited));
     state.driver.store(static_cast<int>(DriverKnown::down));
     state.cuinit_calls.store(0);

@@ -61,11 +61,14 @@ int driver_is_up_quick() noexcept {
 void ask_driver(DriverAnswer& answer) noexcept {
     answer = DriverAnswer{};
     const bool asks = driver_may_be_asked();
-    LibcudaTable* known = libcudas();
+    // Where it is not asked it is held by then: its table is still good, and a forked child need not trust the loader's
+    // locks.
+    LibcudaTable* last = asks ? nullptr : last_libcudas();
+    LibcudaTable* known = last != nullptr ? last : libcudas();
     for (int i = 0; known != nullptr && i < known->count; ++i) {
         const DriverLibrary& library = known->libraries[i];
         void* handle = nullptr;
-        if (!known->held[i].load(std::memory_order_acquire)) {
+        if (known != last && !known->held[i].load(std::memory_order_acquire)) {
             handle = hold_library(library.path);
             if (handle == nullptr || !is_current(*known)) {
                 // Libraries came or went since the table was read: its addresses may be stale. Say nothing of this

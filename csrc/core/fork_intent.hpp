@@ -38,7 +38,7 @@ void adopt_fork_intent(pid_t parent) noexcept;
 ForkUse own_fork_use() noexcept;
 const char* own_fork_threads() noexcept;
 
-// The "do:" line for a child whose forker is not known. Ordinary context.
-void set_default_advice(const char* text) noexcept;
+// Who is named in a child of a native fork, and its "do:" line. Ordinary context.
+void set_native_forker(const char* name, const char* advice) noexcept;
 
 } // namespace cfg

@@ -24,7 +24,8 @@ constexpr const char* kDevices[] = {
 };
 
 constexpr const char* kDescriptors = "/proc/self/fd";
-constexpr int kForkNoExec = 0x40; // PF_FORKNOEXEC, linux/sched.h
+constexpr const char* kDeleted = " (deleted)"; // what the kernel adds for a node that was replaced while it was open
+constexpr int kForkNoExec = 0x40;              // PF_FORKNOEXEC, linux/sched.h
 
 struct Look {
     HandleVisitor visitor;
@@ -97,8 +98,12 @@ bool is_cuda_device(const char* path) noexcept {
     }
     for (const char* pattern : kDevices) {
         const std::size_t length = std::strlen(pattern);
-        if (pattern[length - 1] == '*' ? std::strncmp(path, pattern, length - 1) == 0
-                                       : std::strcmp(path, pattern) == 0) {
+        if (pattern[length - 1] == '*') {
+            if (std::strncmp(path, pattern, length - 1) == 0) {
+                return true;
+            }
+        } else if (std::strncmp(path, pattern, length) == 0 &&
+                   (path[length] == '\0' || std::strcmp(path + length, kDeleted) == 0)) {
             return true;
         }
     }

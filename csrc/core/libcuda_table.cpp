@@ -53,8 +53,11 @@ void drop_library(void* handle) noexcept {
 }
 
 LibcudaTable* libcudas() noexcept {
-    const std::uint64_t generation = loader_generation();
     LibcudaTable* known = current.load(std::memory_order_acquire);
+    if (loader_lock_is_lost()) {
+        return known; // as it was before the fork
+    }
+    const std::uint64_t generation = loader_generation();
     if (known != nullptr && known->generation.load(std::memory_order_acquire) == generation) {
         return known;
     }
@@ -101,7 +104,7 @@ const LibcudaTable* libcudas_without_loader() noexcept {
 }
 
 bool is_current(const LibcudaTable& table) noexcept {
-    return table.generation.load(std::memory_order_acquire) == loader_generation();
+    return loader_lock_is_lost() || table.generation.load(std::memory_order_acquire) == loader_generation();
 }
 
 } // namespace cfg

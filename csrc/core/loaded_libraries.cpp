@@ -1,5 +1,6 @@
 #include "core/loaded_libraries.hpp"
 
+#include <atomic>
 #include <cstring>
 
 #include "core/safe_output.hpp"
@@ -7,6 +8,9 @@
 namespace cfg {
 
 namespace {
+
+std::atomic<int> visits{0}; // threads of the guard's inside the loader's list now
+std::atomic<bool> lock_lost{false};
 
 int read_counters(dl_phdr_info* object, std::size_t size, void* out) noexcept {
     if (size >= offsetof(dl_phdr_info, dlpi_subs) + sizeof object->dlpi_subs) {
@@ -33,9 +37,28 @@ int collect(dl_phdr_info* object, std::size_t, void* data) noexcept {
 
 } // namespace
 
+void visit_libraries(LibraryVisitor visitor, void* data) noexcept {
+    if (lock_lost.load()) {
+        return;
+    }
+    visits.fetch_add(1);
+    dl_iterate_phdr(visitor, data);
+    visits.fetch_sub(1);
+}
+
+void note_fork_for_loader() noexcept {
+    if (visits.exchange(0) > 0) {
+        lock_lost.store(true);
+    }
+}
+
+bool loader_lock_is_lost() noexcept {
+    return lock_lost.load();
+}
+
 std::uint64_t loader_generation() noexcept {
     std::uint64_t counters = 0;
-    dl_iterate_phdr(read_counters, &counters);
+    visit_libraries(read_counters, &counters);
     return counters;
 }
 
@@ -74,7 +97,7 @@ bool is_libcuda(const dl_phdr_info& object) noexcept {
 
 int loaded_libcudas(LoadedPath* paths, int capacity) noexcept {
     Search search{paths, capacity, 0};
-    dl_iterate_phdr(collect, &search);
+    visit_libraries(collect, &search);
     return search.found;
 }
 

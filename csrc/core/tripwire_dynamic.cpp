@@ -1,5 +1,7 @@
 #include "core/tripwire_dynamic.hpp"
 
+#include "core/loaded_libraries.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -35,13 +37,13 @@ int look_at(dl_phdr_info* info, std::size_t, void* data) noexcept {
 
 LoaderChanges loader_changes() noexcept {
     LoaderChanges changes;
-    dl_iterate_phdr(read_changes, &changes);
+    visit_libraries(read_changes, &changes);
     return changes;
 }
 
 std::size_t find_libcudas(Library* found, std::size_t capacity) noexcept {
     Search search{found, capacity, 0};
-    dl_iterate_phdr(look_at, &search);
+    visit_libraries(look_at, &search);
     return search.count;
 }
 

@@ -11,6 +11,7 @@ namespace {
 struct Roots {
     char standard_library[1024];
     char guard[1024];
+    char launcher[1024];
 };
 Roots roots;
 
@@ -38,7 +39,7 @@ Owner owner_of(const char* path) noexcept {
     if (below(path, roots.guard) != nullptr) {
         return Owner::guard;
     }
-    if (is_installed(path)) {
+    if (is_installed(path) || (roots.launcher[0] != '\0' && std::strcmp(path, roots.launcher) == 0)) {
         return Owner::package; // many installations keep it below the standard library
     }
     const bool frozen = std::strncmp(path, "<frozen ", 8) == 0;
@@ -97,9 +98,10 @@ const char* relative(const char* file) noexcept {
 
 } // namespace
 
-void set_code_roots(const char* standard_library, const char* guard) noexcept {
+void set_code_roots(const char* standard_library, const char* guard, const char* launcher) noexcept {
     set_root(roots.standard_library, standard_library);
     set_root(roots.guard, guard);
+    set_root(roots.launcher, launcher);
 }
 
 const PythonFrame* user_frame(const PythonStack& stack) noexcept {

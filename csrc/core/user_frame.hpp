@@ -10,9 +10,9 @@ namespace cfg {
 
 constexpr std::size_t kPlaceLimit = 400; // bytes of a place in a report: longer paths lose their beginning
 
-// Ordinary context, at install. Folders, "" for none. One that doesn't fit is left out: then
-// its frames count as the user's.
-void set_code_roots(const char* standard_library, const char* guard) noexcept;
+// Ordinary context, at install. Two folders and the installed program that is running (bin/gunicorn: a package's, not
+// the user's), "" for none. One that doesn't fit is left out: then its frames count as the user's.
+void set_code_roots(const char* standard_library, const char* guard, const char* launcher) noexcept;
 
 // The innermost frame outside the standard library, site-packages and the guard; if there is none, the innermost
 // outside the standard library and the guard; else the innermost outside the guard; null if there is none at all.

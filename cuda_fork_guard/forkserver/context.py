@@ -126,7 +126,7 @@ class Process(context.ForkServerProcess):
 
     _guard_preload: tuple[str, ...] = ()
     # With a name here multiprocessing would make CPython's own context of that name the default in each worker.
-    _start_method = None
+    _start_method = None  # type: ignore[assignment]
 
     @classmethod
     def _Popen(cls, process_obj: BaseProcess) -> Popen:

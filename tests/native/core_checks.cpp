@@ -78,9 +78,10 @@ const char* join(const char* cut, const char* later) {
     return keep(shown(stack));
 }
 
-const char* user_place(const char* stack, const char* standard_library, const char* guard, std::size_t limit) {
+const char* user_place(const char* stack, const char* standard_library, const char* guard, const char* launcher,
+                       std::size_t limit) {
     char buffer[2048];
-    cfg::set_code_roots(standard_library, guard);
+    cfg::set_code_roots(standard_library, guard, launcher);
     cfg::Text text(buffer, sizeof buffer);
     cfg::put_user_place(text, parsed(stack), limit);
     return keep(buffer);

@@ -65,7 +65,9 @@ def frames(*rows: str) -> str:
 
 
 def place(core: Core, *rows: str, limit: int = 400) -> str:
-    return core("user_place", frames(*rows), "/py/lib/", "/py/lib/site-packages/cuda_fork_guard/", limit)
+    return core(
+        "user_place", frames(*rows), "/py/lib/", "/py/lib/site-packages/cuda_fork_guard/", "/py/bin/gunicorn", limit
+    )
 
 
 GUARD = "/py/lib/site-packages/cuda_fork_guard/born.py\t3\tasked"
@@ -73,6 +75,7 @@ TORCH = "/py/lib/site-packages/torch/cuda/__init__.py\t300\t_lazy_init"
 DEBIAN = "/usr/lib/python3/dist-packages/torch/x.py\t30\tg"
 STDLIB = "/py/lib/threading.py\t9\trun"
 FROZEN = "<frozen importlib._bootstrap>\t241\t_call_with_frames_removed"
+LAUNCHER = "/py/bin/gunicorn\t8\t<module>"
 USER = "/home/u/train.py\t18\t__getitem__"
 
 
@@ -87,6 +90,10 @@ USER = "/home/u/train.py\t18\t__getitem__"
         ((GUARD,), "unknown: no Python frame on this thread"),
         ((), "unknown: no Python frame on this thread"),
         (("/py/library/x.py\t1\tf",), "/py/library/x.py:1 in f"),
+        # A program that an installer wrote is a package's, wherever it lies.
+        ((GUARD, STDLIB, TORCH, LAUNCHER), "/py/lib/site-packages/torch/cuda/__init__.py:300 in _lazy_init"),
+        ((GUARD, STDLIB, LAUNCHER), "/py/bin/gunicorn:8 in <module>"),
+        ((GUARD, "/py/bin/gunicorn.py\t8\tf", LAUNCHER), "/py/bin/gunicorn.py:8 in f"),
     ],
 )
 def test_the_users_line(core: Core, rows: tuple[str, ...], expected: str) -> None:

@@ -59,7 +59,11 @@ def test_clean_again():
 
 
 # An editable install's own import hook is loaded before pytest is, which pytest warns about: not so from a wheel.
-EDITABLE = ("-W", "ignore:Module already imported so cannot be rewritten") if "_editable_skbc_cuda_fork_guard" in sys.modules else ()
+EDITABLE = (
+    ("-W", "ignore:Module already imported so cannot be rewritten")
+    if "_editable_skbc_cuda_fork_guard" in sys.modules
+    else ()
+)
 
 
 def session(folder: Path, *arguments: str, sample: str = SAMPLE) -> Finished:

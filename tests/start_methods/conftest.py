@@ -8,7 +8,15 @@ import pytest
 from support import child
 from support.program import Program
 
+from cuda_fork_guard.testing import driver_folder
+
 PRELOADS = Path(__file__).parent / "preloads"
+
+
+@pytest.fixture
+def simulated_path() -> str:
+    """For LD_LIBRARY_PATH: programs find the simulated driver as their libcuda.so.1."""
+    return driver_folder()
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ def test_claim_forkserver_is_not_available_everywhere(program: Program) -> None:
 
 
 def test_claim_forkserver_is_not_stable(program: Program) -> None:
-    """300 workers one after the other, by CPython's own server; test_users.py does the same with the proved one."""
+    """A hundred workers one after the other, by CPython's own server; test_users.py does the same with the proved one."""
     code = """
     import multiprocessing
     import left
@@ -37,7 +37,7 @@ def test_claim_forkserver_is_not_stable(program: Program) -> None:
                 worker.close()
         some(10)
         before = left.descriptors()
-        some(300)
+        some(100)
         assert left.descriptors() == before and len(left.children()) == 1
     """
     program(code, limit=100).ok()

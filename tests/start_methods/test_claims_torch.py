@@ -24,7 +24,8 @@ class Plain(Dataset):
 class Waking(Plain):
     def __getitem__(self, index): return use_driver.wake()
 def answers(dataset, context):
-    return sorted({int(item) for batch in DataLoader(dataset, num_workers=2, multiprocessing_context=context) for item in batch})
+    loader = DataLoader(dataset, num_workers=2, multiprocessing_context=context)
+    return sorted({int(item) for batch in loader for item in batch})
 """
 
 

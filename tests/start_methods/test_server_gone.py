@@ -169,7 +169,9 @@ def test_a_server_killed_while_it_makes_a_worker(program: Program) -> None:
         assert left.descriptors() <= before, (before, left.descriptors())
     """
     told = program(code, flags=("-W", "ignore")).ok().out
-    assert told.startswith("0 [CFG301] the forkserver was gone before it had made this worker (killed by SIGKILL)"), told
+    assert told.startswith("0 [CFG301] the forkserver was gone before it had made this worker (killed by SIGKILL)"), (
+        told
+    )
 
 
 def test_pools_and_executors_finish_their_work(program: Program) -> None:

@@ -46,8 +46,21 @@ if __name__ == "__main__":
     ("preload", "kind", "words"),
     [
         # The innermost line of the user's, and the module that was named as the preload.
-        ("wakes_cuda", NOT_CLEAN, ("'wakes_cuda' woke CUDA (driver: initialized)", "use_driver.py:17 in wake", "cuInit")),
-        ("imports_wakes_cuda", NOT_CLEAN, ("'imports_wakes_cuda' woke CUDA", "use_driver.py:17 in wake", "imports_wakes_cuda.py:3 -> ", "wakes_cuda.py:")),
+        (
+            "wakes_cuda",
+            NOT_CLEAN,
+            ("'wakes_cuda' woke CUDA (driver: initialized)", "use_driver.py:17 in wake", "cuInit"),
+        ),
+        (
+            "imports_wakes_cuda",
+            NOT_CLEAN,
+            (
+                "'imports_wakes_cuda' woke CUDA",
+                "use_driver.py:17 in wake",
+                "imports_wakes_cuda.py:3 -> ",
+                "wakes_cuda.py:",
+            ),
+        ),
         ("leaves_thread", NOT_CLEAN, ("'leaves_thread' left threads running", "poller", "leaves_thread.py:7 in poll")),
         ("aborts", NO_SERVER, ("while it imported 'aborts' (killed by SIGABRT)",)),
         ("exits", NO_SERVER, ("'exits' can't be imported", "SystemExit: not here", "exits.py:5")),
@@ -76,7 +89,9 @@ def test_where_another_tool_has_the_hook_the_module_is_named_still(program: Prog
     assert told.startswith(NOT_CLEAN) and "'wakes_cuda' woke CUDA" in told and "woken:   unknown" in told
 
 
-def test_what_the_start_of_python_wakes_is_found_too(program: Program, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_what_the_start_of_python_wakes_is_found_too(
+    program: Program, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     folder = tmp_path_factory.mktemp("site")
     (folder / "sitecustomize.py").write_text(
         "import sys\nif '-c' in sys.orig_argv:\n    import use_driver\n    use_driver.wake()\n", encoding="utf-8"

@@ -17,7 +17,8 @@ def test_preloads_are_imported_once_by_the_server_after_the_guard(program: Progr
     def work(queue):
         import sys
         loaded = list(sys.modules)
-        queue.put((sys.modules["counted"].IMPORTED_BY, os.getppid(), loaded.index("cuda_fork_guard") < loaded.index("counted")))
+        guard_first = loaded.index("cuda_fork_guard") < loaded.index("counted")
+        queue.put((sys.modules["counted"].IMPORTED_BY, os.getppid(), guard_first))
     if __name__ == "__main__":
         context = guard.get_context(preload=("counted", "json"))
         queue = context.SimpleQueue()

@@ -55,7 +55,9 @@ def test_cuda_that_comes_up_later_in_the_server_is_refused_at_the_start_of_a_wor
     program: Program, use: str, policy: str
 ) -> None:
     refused = (
-        f"try: {use}\n    except guard.ForkServerNotCleanError as error: print(error)\n    else: raise SystemExit('started')"
+        f"try: {use}\n"
+        "    except guard.ForkServerNotCleanError as error: print(error)\n"
+        "    else: raise SystemExit('started')"
     )
     finished = program(LATE.format(use=refused), policy).ok()
     assert finished.out.startswith("[CFG302] this worker was forked by a forkserver in which CUDA is up")

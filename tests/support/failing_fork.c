@@ -10,6 +10,6 @@ pid_t fork(void) {
         errno = EAGAIN;
         return -1;
     }
-    pid_t (*real)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+    pid_t (*real)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "fork");
     return real();
 }

@@ -11,6 +11,7 @@ from cuda_fork_guard.forkers import PLAIN
 _NOTHING_SEEN: dict[str, Any] = {
     "pid": 4200,
     "policy": 1,
+    "loader_lost": False,
     "libraries": 0,
     "code": -1,
     "devices": 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -80,3 +81,30 @@ def test_shown_as_it_is_in_the_root_folder_and_in_a_deleted_one(
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert paths.shown("/home/me/train.py") == "/home/me/train.py"
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [("bin/serve", True), ("linked/serve", True), ("bin/serve.py", False), ("bin/large", False), ("home/serve", False),
+     ("bin/missing", False)],
+)  # fmt: skip
+def test_a_program_that_an_installer_wrote_is_not_the_user_s(
+    script: str, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("bin", "home", "linked"):
+        (tmp_path / name).mkdir()
+    for name in ("bin/serve", "bin/serve.py", "home/serve"):
+        (tmp_path / name).write_text("import sys\nfrom server import run\nsys.exit(run())\n")
+    (tmp_path / "bin/large").write_text("# a program of the user's own\n" * 100)
+    (tmp_path / "linked/serve").symlink_to("../bin/serve")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [script])
+    found = paths.launched()
+    assert found == (f"{tmp_path}/{script}" if expected else "")
+
+
+@pytest.mark.parametrize("argv", [[], [""], ["-c"], ["-m"], [None], None])
+def test_a_program_without_a_file_is_none(argv: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", argv)
+    assert paths.launched() == ""

@@ -171,3 +171,9 @@ def test_but_it_is_called_unsafe_where_the_driver_is_up_anyway(
     seen: dict[str, Any],
 ) -> None:
     assert judged(**{**UP, **seen})[2] is False
+
+
+def test_a_list_that_can_not_be_read_is_not_taken_for_an_empty_one() -> None:
+    reasons: list[str] = []
+    assert state.driver_of(evidence(loader_lost=True), False, reasons.append) is None
+    assert "can't read it any more" in reasons[0]
