@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 class CudaForkGuardError(RuntimeError):
-    """Base of all errors of the guard."""
+    """Base of all errors of the guard. [CFG402]: ``no_cuda_init`` can't prove anything where the hook's place is taken."""
 
 
 class UnsafeForkError(CudaForkGuardError):
@@ -17,7 +17,8 @@ class UnsafeForkError(CudaForkGuardError):
 
 
 class WorkerError(CudaForkGuardError):
-    """``verify_worker`` found that this process is not what was expected."""
+    """``verify_worker`` found that this process is not what was expected. [CFG205]: its inherited device handles can't be
+    released."""
 
 
 class InheritedCudaError(WorkerError):

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cuda_fork_guard import guard, testing
+from cuda_fork_guard import guard, policies, testing, waking
 from cuda_fork_guard.cli import demo_programs, exits
 from cuda_fork_guard.errors import DriverUnavailableError
+from cuda_fork_guard.testing import simulation
 
 if TYPE_CHECKING:
     import argparse
@@ -33,7 +34,7 @@ print(0 if simulated or driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref
 
 
 # The caller's policy, warning filters and hook are not the demo's.
-_STEERING = ("CUDA_FORK_GUARD", "CUDA_FORK_GUARD_SIM", "CUDA_INJECTION64_PATH", "PYTHONWARNINGS")
+_STEERING = (policies.VARIABLE, simulation.SETTINGS, waking.VARIABLE, "PYTHONWARNINGS")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple
 
 from cuda_fork_guard import testing
+from cuda_fork_guard.testing import simulation
 
 CHOICES = ("auto", "system", "simulated")
 
@@ -36,7 +37,7 @@ def choose(wanted: str) -> Driver:
         {
             "LD_LIBRARY_PATH": f"{folder}:{former}" if former else str(folder),
             # As a machine without a GPU: what is imported falls back to the CPU instead of trying a device that is none.
-            "CUDA_FORK_GUARD_SIM": "devices=0",
+            simulation.SETTINGS: "devices=0",
         },
     )
 

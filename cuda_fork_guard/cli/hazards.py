@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from cuda_fork_guard import policies
+
 Facts = dict[str, Any]
 
 # The oldest driver that a CUDA release runs on (CUDA's release notes, "minor version compatibility").
@@ -48,7 +50,7 @@ def _unsafe_default(facts: Facts) -> str | None:
 
 
 def _unknown_policy(facts: Facts) -> str | None:
-    value = facts["environment"].get("CUDA_FORK_GUARD", "")
+    value = facts["environment"].get(policies.VARIABLE, "")
     if value in ("", "off", "watch", "warn", "block"):
         return None
     return f"CUDA_FORK_GUARD={value} is not a policy: processes watch instead"
@@ -56,7 +58,7 @@ def _unknown_policy(facts: Facts) -> str | None:
 
 def _variable_without_line(facts: Facts) -> str | None:
     line = facts["python"]["start_up_line"]
-    if line["active"] or not facts["environment"].get("CUDA_FORK_GUARD"):
+    if line["active"] or not facts["environment"].get(policies.VARIABLE):
         return None
     return f"CUDA_FORK_GUARD is set, but only programs that import the guard are guarded: {line['reason']}"
 

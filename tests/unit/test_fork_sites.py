@@ -1,159 +1,17 @@
-"""Where a fork is made, and by whom, read off stacks as the packages leave them."""
+"""Where a fork is made, and what is special about it, read off stacks as the packages leave them."""
 
 from __future__ import annotations
 
-import multiprocessing.popen_fork
 import os
 import pty
 import sys
 
 import pytest
-from support.frames import Call, at_the_fork, user
+from support.frames import Call, user
+from support.stacks import EXECUTOR, POOL, PROCESS, read, renamed, stdlib
 
 from cuda_fork_guard import fork_site
 from cuda_fork_guard.fork_site import ForkSite
-
-FORK = multiprocessing.popen_fork.__file__
-STDLIB = os.path.dirname(os.__file__)
-
-
-def stdlib(module: str, function: str) -> Call:
-    return Call(module, function, f"{STDLIB}/{module.replace('.', '/')}.py")
-
-
-PROCESS = [
-    stdlib("multiprocessing.process", "start"),
-    stdlib("multiprocessing.context", "_Popen"),
-    stdlib("multiprocessing.popen_fork", "__init__"),
-    stdlib("multiprocessing.popen_fork", "_launch"),
-]
-DATALOADER = [
-    Call("torch.utils.data.dataloader", "__iter__"),
-    Call("torch.utils.data.dataloader", "_get_iterator"),
-    Call("torch.utils.data.dataloader", "__init__"),
-]
-POOL = [
-    stdlib("multiprocessing.context", "Pool"),
-    stdlib("multiprocessing.pool", "__init__"),
-    stdlib("multiprocessing.pool", "_repopulate_pool"),
-    stdlib("multiprocessing.pool", "_repopulate_pool_static"),
-]
-EXECUTOR = [
-    stdlib("concurrent.futures.process", "submit"),
-    stdlib("concurrent.futures.process", "_start_executor_manager_thread"),
-    stdlib("concurrent.futures.process", "_launch_processes"),
-    stdlib("concurrent.futures.process", "_spawn_process"),
-]
-
-
-def read(*calls: Call) -> ForkSite:
-    return at_the_fork(list(calls), fork_site.read)
-
-
-def renamed(calls: list[Call], package: str) -> list[Call]:
-    """The same code under another package's name, installed: multiprocess, billiard."""
-    return [Call(call.module.replace("multiprocessing", package, 1), call.function) for call in calls]
-
-
-@pytest.mark.parametrize(
-    ("calls", "name", "advice"),
-    [
-        ([], "os.fork", "fork before CUDA"),
-        (PROCESS, "multiprocessing", "get_context()"),
-        (POOL + PROCESS, "multiprocessing.Pool", "get_context()"),
-        (EXECUTOR + PROCESS, "ProcessPoolExecutor", "mp_context="),
-        (DATALOADER + PROCESS, "torch DataLoader", "multiprocessing_context="),
-        (
-            renamed(PROCESS, "multiprocess"),
-            "multiprocess",
-            "multiprocess.set_start_method",
-        ),
-        (
-            renamed(POOL + PROCESS, "multiprocess"),
-            "multiprocess.Pool",
-            "multiprocess.set_start_method",
-        ),
-        (
-            [
-                Call("datasets.arrow_dataset", "map"),
-                *renamed(POOL + PROCESS, "multiprocess"),
-            ],
-            "datasets, through multiprocess",
-            "multiprocess.set_start_method",
-        ),
-        (
-            [Call("torch.multiprocessing.spawn", "start_processes"), *PROCESS],
-            "torch.multiprocessing",
-            "spawn",
-        ),
-        ([Call("joblib.parallel", "__call__"), *POOL, *PROCESS], "joblib", "loky"),
-        (
-            [
-                Call("lightning.pytorch.strategies.launchers.multiprocessing", "launch"),
-                *PROCESS,
-            ],
-            "Lightning",
-            "restart the kernel",
-        ),
-        (
-            [Call("accelerate.launchers", "notebook_launcher"), *PROCESS],
-            "accelerate notebook_launcher",
-            "restart",
-        ),
-        (
-            [Call("vllm.v1.engine.core_client", "__init__"), *PROCESS],
-            "vLLM",
-            "VLLM_WORKER_MULTIPROC_METHOD=spawn",
-        ),
-        # DataLoader inside Lightning: what the user can change is the loader.
-        (
-            [
-                Call("lightning.pytorch.loops.fit_loop", "advance"),
-                *DATALOADER,
-                *PROCESS,
-            ],
-            "torch DataLoader",
-            "CPU",
-        ),
-    ],
-)
-def test_the_forker_between_the_user_s_line_and_the_fork(calls: list[Call], name: str, advice: str) -> None:
-    site = read(user(), *calls)
-    assert site.forker.name == name and advice in site.forker.advice
-    assert (site.file, site.line, site.function) == ("/home/me/train.py", 2, "main")
-    assert not (site.exec or site.quiet or site.supervisor or site.forkserver)
-
-
-@pytest.mark.parametrize(
-    ("calls", "name", "advice"),
-    [
-        ([Call("gunicorn.app.base", "run"), Call("gunicorn.arbiter", "spawn_worker")], "gunicorn", "post_worker_init"),
-        (
-            [Call("celery.bin.worker", "worker"), Call("celery.concurrency.prefork", "on_start"),
-             Call("billiard.pool", "_create_worker_process"), Call("billiard.popen_fork", "_launch")],
-            "Celery prefork pool", "--pool=threads",
-        ),
-        ([Call("daemon.daemon", "fork_then_exit_parent")], "python-daemon", "DaemonContext"),
-        ([Call("pytest_forked", "forked_run_report"), Call("py._process.forkedfunc", "__init__")],
-         "pytest-forked", "--forked"),
-    ],
-)  # fmt: skip
-def test_servers_that_fork_themselves(calls: list[Call], name: str, advice: str) -> None:
-    """No line of the user's is on the stack: the innermost one that is not Python's own is named."""
-    site = read(*calls)
-    assert site.forker.name == name and advice in site.forker.advice
-    assert (site.file, site.function) == (calls[-1].path(), calls[-1].function)
-    assert "spawn method" not in site.forker.advice  # no start method applies to a plain os.fork
-
-
-def test_a_worker_of_a_server_is_not_the_server() -> None:
-    """gunicorn's frames are on its workers' stacks: a fork by the application there is the application's."""
-    server = [
-        Call("gunicorn.app.base", "run"),
-        Call("gunicorn.arbiter", "spawn_worker"),
-    ]
-    assert read(*server, user("view", "/home/me/app.py")).forker.name == "os.fork"
-    assert read(*server, user("view", "/home/me/app.py"), *PROCESS).forker.name == "multiprocessing"
 
 
 @pytest.mark.parametrize(
