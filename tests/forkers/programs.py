@@ -14,6 +14,7 @@ class Program(NamedTuple):
     needs: tuple[str, ...] = ()  # modules of packages that must be installed
     refused: str = "UnsafeForkError: [CFG101]"  # what `block` leaves on stderr
     warnings: int = 1  # a daemon forks twice
+    chatty: bool = False  # the library itself writes to stderr
     limit: float = 100
 
     def text(self) -> str:
@@ -280,6 +281,7 @@ def main():
     assert [int(x) for x in loader] == [0, 1, 4, 9]  # forks
 """,
         needs=("torch", "torchdata"),
+        chatty=True,
     ),
 )
 
@@ -314,11 +316,17 @@ def main():
 import datasets, datasets.io.csv
 from cuda_use import touch, wake
 
+writer = datasets.io.csv.CsvDatasetWriter
+write = writer._batch_csv
+
+def _batch_csv(self, part):
+    touch()
+    return write(self, part)
+
+writer._batch_csv = _batch_csv
+
 def main():
     datasets.disable_progress_bars()
-    writer = datasets.io.csv.CsvDatasetWriter
-    write = writer._batch_csv
-    writer._batch_csv = lambda self, part: (touch(), write(self, part))[1]
     rows = datasets.Dataset.from_dict({"x": [1, 2, 3, 4]})
     rows.to_csv("rows.csv", batch_size=2, num_proc=2)  # forks
 """,
@@ -327,26 +335,28 @@ def main():
 )
 
 _FIT = """
-import logging, warnings, torch
-logging.getLogger("{0}").setLevel(logging.ERROR)
-warnings.simplefilter("ignore")
-warnings.filterwarnings("default", r"\\[CFG101\\]")
-import {1} as pl
+import torch
+import {} as pl
 from cuda_use import touch, wake
 
 class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+
     def configure_optimizers(self):
-        return None
+        return torch.optim.SGD(self.parameters(), lr=0.1)
 
     def train_dataloader(self):
         return torch.utils.data.DataLoader([torch.zeros(1)] * 2)
 
     def training_step(self, batch, batch_index):
         touch()
+        return self.layer(batch).sum()
 
 def main():
     trainer = pl.Trainer(
-        strategy="ddp_fork", accelerator="cpu", devices=1, max_epochs=1, logger=False, barebones=False,
+        strategy="ddp_fork", accelerator="cpu", devices=1, max_epochs=1, logger=False,
         enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
     )
     trainer.fit(Model())  # forks
@@ -354,20 +364,18 @@ def main():
 
 LAUNCHERS = (
     Program(
-        "lightning", "Lightning", "restart the kernel", _FIT.format("lightning.pytorch", "lightning.pytorch"),
-        needs=("lightning",),
+        "lightning", "Lightning", "restart the kernel", _FIT.format("lightning.pytorch"),
+        needs=("lightning",), chatty=True,
     ),
     Program(
-        "pytorch_lightning", "Lightning", "restart the kernel", _FIT.format("pytorch_lightning", "pytorch_lightning"),
-        needs=("pytorch_lightning",),
+        "pytorch_lightning", "Lightning", "restart the kernel", _FIT.format("pytorch_lightning"),
+        needs=("pytorch_lightning",), chatty=True,
     ),
     Program(
         "lightning.fabric",
         "Lightning",
         "restart the kernel",
         """
-import logging
-logging.getLogger("lightning.fabric").setLevel(logging.ERROR)
 from lightning.fabric import Fabric
 from cuda_use import touch, wake
 
@@ -375,6 +383,7 @@ def main():
     Fabric(strategy="ddp_fork", accelerator="cpu", devices=1).launch(touch)  # forks
 """,
         needs=("lightning",),
+        chatty=True,
     ),
     Program(
         "accelerate",
@@ -388,6 +397,7 @@ def main():
     accelerate.notebook_launcher(touch, num_processes=2)  # forks
 """,
         needs=("accelerate",),
+        chatty=True,
     ),
 )  # fmt: skip
 
