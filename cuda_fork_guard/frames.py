@@ -56,7 +56,7 @@ def user_frame(frames: Sequence[Frame]) -> Frame | None:
 def cell(file: str) -> str:
     """``In[3]`` if the file is a notebook's cell, else nothing. IPython's own table is asked: the names that Jupyter gives
     its files tell no number."""
-    number = _cell_numbers().get(file)
+    number: object = _cell_numbers().get(file)
     if number is None and file.startswith(_CELL_FILE):
         number = file[len(_CELL_FILE) :].partition("-")[0]
     return "" if number is None else f"In[{number}]"
