@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import forkers, known_frames, paths
+from . import forkers, frames, known_frames, paths
 from .forkers import Forker
 from .values import Value
 
@@ -30,9 +30,14 @@ class ForkSite(Value):
 
     def where(self) -> str:
         """``train.py:41 in main``"""
+<<<<<<< HEAD
         if self.file:
             return f"{paths.shown(self.file)}:{self.line} in {self.function}"
         return f"unknown: no line of the program, in {self.function}" if self.function else "unknown: no Python frame"
+=======
+        frame = frames.Frame(file=self.file, line=self.line, function=self.function)
+        return frames.place(frame) if self.file else "unknown: no Python frame"
+>>>>>>> heads/origin
 
 
 def _module_of(frame: FrameType) -> str:

@@ -50,7 +50,9 @@ def work(folder: Path, policy: str, tasks: str, *options: str, wake: str = "on i
     (folder / "cuda_use.py").write_text(CUDA)
     (folder / "tasks.py").write_text(TASKS)
     sending = environment(CUDA_FORK_GUARD="off", WAKE="never")
-    subprocess.run([sys.executable, "-c", f"from tasks import *; {tasks}"], cwd=folder, env=sending, check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", f"from tasks import *; {tasks}"], cwd=folder, env=sending, check=True, timeout=60
+    )
     # Python's and Celery's own warnings (it runs as root here and there) are not the guard's.
     env = environment(CUDA_FORK_GUARD=policy, WAKE=wake, PYTHONWARNINGS="ignore", C_FORCE_ROOT="1")
     return run([program, *WORKER, *options], env=env, cwd=folder)

@@ -36,7 +36,18 @@ def collect(folder: Path, policy: str) -> Finished:
     (folder / "cuda_use.py").write_text(CUDA)
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "test_it.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "--forked", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "test_it.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--forked",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "test_it.py",
+    ]
     return run(command, env=environment(CUDA_FORK_GUARD=policy), cwd=folder)
 
 
@@ -58,7 +69,10 @@ def test_watch_records_the_touch(tmp_path: Path) -> None:
 
 def test_warn_shows_in_pytest_s_summary(tmp_path: Path) -> None:
     finished = collect(tmp_path, "warn")
-    assert "UnsafeForkWarning: [CFG101]" in finished.out and f"\n    forked:  {forked_line()}  (pytest-forked)\n" in finished.out
+    assert (
+        "UnsafeForkWarning: [CFG101]" in finished.out
+        and f"\n    forked:  {forked_line()}  (pytest-forked)\n" in finished.out
+    )
 
 
 def test_block_ends_the_session_with_the_reason(tmp_path: Path) -> None:

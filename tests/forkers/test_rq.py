@@ -45,7 +45,9 @@ def work(folder: Path, policy: str) -> Finished:
 def test_watch_reports_the_job(tmp_path: Path) -> None:
     found, rest = reports(work(tmp_path, "watch").ok().err)
     assert len(found) == 1
-    check_touched(found[0], forked=f"{PLACE} in <module>", forker="RQ worker", advice="inside the job, or use rq's SpawnWorker")
+    check_touched(
+        found[0], forked=f"{PLACE} in <module>", forker="RQ worker", advice="inside the job, or use rq's SpawnWorker"
+    )
     assert "[CFG" not in rest
 
 

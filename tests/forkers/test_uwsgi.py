@@ -36,8 +36,17 @@ def serve(folder: Path, policy: str, *options: str) -> Finished:
     program = installed_program("uwsgi")
     (folder / "cuda_use.py").write_text(CUDA)
     (folder / "application.py").write_text(APPLICATION)
-    command = [program, "--master", "--processes=1", "--socket=server.sock", f"--pyhome={sys.prefix}", f"--pythonpath={folder}"]
-    return run([*command, "--module=application", "--need-app", *options], env=environment(CUDA_FORK_GUARD=policy), cwd=folder)
+    command = [
+        program,
+        "--master",
+        "--processes=1",
+        "--socket=server.sock",
+        f"--pyhome={sys.prefix}",
+        f"--pythonpath={folder}",
+    ]
+    return run(
+        [*command, "--module=application", "--need-app", *options], env=environment(CUDA_FORK_GUARD=policy), cwd=folder
+    )
 
 
 @pytest.mark.parametrize("policy", ["watch", "warn", "block"])

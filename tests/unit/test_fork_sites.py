@@ -61,8 +61,11 @@ def test_the_names_are_those_of_the_running_python() -> None:
             "multiprocess.Pool",
         ),
         (
-            [Call("billiard.pool", "body"), Call("billiard.pool", "_repopulate_pool"),
-             Call("billiard.popen_fork", "_launch")],
+            [
+                Call("billiard.pool", "body"),
+                Call("billiard.pool", "_repopulate_pool"),
+                Call("billiard.popen_fork", "_launch"),
+            ],
             "billiard",
         ),
     ],
