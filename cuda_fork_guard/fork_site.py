@@ -30,14 +30,9 @@ class ForkSite(Value):
 
     def where(self) -> str:
         """``train.py:41 in main``"""
-<<<<<<< HEAD
         if self.file:
-            return f"{paths.shown(self.file)}:{self.line} in {self.function}"
+            return frames.place(frames.Frame(file=self.file, line=self.line, function=self.function))
         return f"unknown: no line of the program, in {self.function}" if self.function else "unknown: no Python frame"
-=======
-        frame = frames.Frame(file=self.file, line=self.line, function=self.function)
-        return frames.place(frame) if self.file else "unknown: no Python frame"
->>>>>>> heads/origin
 
 
 def _module_of(frame: FrameType) -> str:
@@ -98,7 +93,8 @@ def read(frame: FrameType | None) -> ForkSite:
 
 def _telling_function(modules: list[tuple[str, str]]) -> str:
     """Of a stack without a line of the program: what a pool's thread or a server is busy with, else the innermost."""
-    telling = [entry for entry in modules if entry in known_frames.POOL_SUPERVISORS | known_frames.FORKSERVERS] or modules[:1]
+    busy = known_frames.POOL_SUPERVISORS | known_frames.FORKSERVERS
+    telling = [entry for entry in modules if entry in busy] or modules[:1]
     return ".".join(telling[0]) if telling else ""
 
 
