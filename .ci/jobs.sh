@@ -1,5 +1,7 @@
 # The jobs of .ci/run, sourced by it. Each leaves its JUnit report in $results.
 
+source scripts/environment.sh
+
 # COMMAND:PACKAGE, for what the tests start and a bare system may lack.
 # The last two run the tripwire of aarch64.
 SYSTEM_PACKAGES=(c++:g++ cc:gcc gdb:gdb aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64:qemu-user)
@@ -47,9 +49,8 @@ installed_pythons() {
 wheel_on() {
     local minor=$1 python=$2
     local folder=$results/cp$minor
-    mkdir -p "$folder/elsewhere"
-    git ls-files -z ':!cuda_fork_guard' ':!_cuda_fork_guard_entry.py' | xargs -0 cp --parents -t "$folder/elsewhere"
-    "$python" -m venv "$folder/venv" &&
+    copy_all_but_the_package "$folder/elsewhere" &&
+        "$python" -m venv "$folder/venv" &&
         "$folder/venv/bin/python" -m pip wheel -q --no-deps -w "$folder" . &&
         "$folder/venv/bin/python" -m pip install -q "$(echo "$folder"/*.whl)[test-without-torch]" &&
         (cd "$folder/elsewhere" && "$folder/venv/bin/python" -m pytest --junitxml="$results/cp$minor.xml" </dev/null)
@@ -61,7 +62,7 @@ each_python() {
     list=$(installed_pythons)
     echo "Pythons:" $(echo "$list" | cut -d' ' -f1)
     export results
-    export -f wheel_on
+    export -f wheel_on copy_all_but_the_package
     echo "$list" | xargs -P 2 -L 1 bash -c 'wheel_on "$0" "$1" >"$results/cp$0.log" 2>&1; echo $? >"$results/cp$0.code"'
     local minor
     for minor in $(echo "$list" | cut -d' ' -f1); do

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+from .installed import bare_python, installed_copy
 from .table import Pairs
+
+_WORKER = Path(__file__).with_name("worker.py")
 
 Sample = Callable[[], float]
 
@@ -30,9 +33,10 @@ def alternate(off: Sample, on: Sample, pairs: int) -> Pairs:
 class Worker:
     """A ``benchmarks.worker`` process."""
 
-    def __init__(self, *modules: str) -> None:
+    def __init__(self, folder: Path, *modules: str) -> None:
+        program = f"exec(compile(open({str(_WORKER)!r}).read(), 'worker.py', 'exec'))"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.worker", *modules],
+            [*bare_python(folder, program), *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -55,9 +59,10 @@ class Worker:
 
 @contextmanager
 def workers(*module_lists: tuple[str, ...]) -> Iterator[list[Worker]]:
-    made = [Worker(*modules) for modules in module_lists]
-    try:
-        yield made
-    finally:
-        for worker in made:
-            worker.end()
+    with installed_copy() as folder:
+        made = [Worker(folder, *modules) for modules in module_lists]
+        try:
+            yield made
+        finally:
+            for worker in made:
+                worker.end()

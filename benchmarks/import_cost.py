@@ -1,58 +1,31 @@
-"""What importing the guard adds to a bare interpreter, in time and memory, beside importing threadpoolctl.
-
-The package is copied as a wheel lays it out: an editable install's finder would be measured with it.
-"""
+"""What importing the guard adds to a bare interpreter, in time and memory, beside importing threadpoolctl."""
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
 
-import cuda_fork_guard
-
 from .alternate import Sample, alternate
+from .installed import bare_python, installed_copy
 from .table import Pairs, Row, duration, row
 
 MEMORY_MOST = 2048  # KiB
 
 _MEMORY = """
-import sys
 def resident():
     with open("/proc/self/status") as status:
         return int(next(line for line in status if line.startswith("VmRSS")).split()[1])
 resident()
 before = resident()
-import {module}
+import cuda_fork_guard
 print(resident() - before)
 """
 
 
-def _installed_copy(folder: Path) -> None:
-    package = Path(cuda_fork_guard.__file__).parent
-    shutil.copytree(package, folder / "cuda_fork_guard", ignore=shutil.ignore_patterns("__pycache__"))
-    native = importlib.util.find_spec("cuda_fork_guard._native")
-    assert native is not None
-    assert native.origin is not None
-    for library in Path(native.origin).parent.glob("*.so"):
-        shutil.copy(library, folder / "cuda_fork_guard")
-    threadpoolctl = importlib.util.find_spec("threadpoolctl")
-    assert threadpoolctl is not None, "pip install '.[bench]' brings threadpoolctl, which this is compared with"
-    assert threadpoolctl.origin is not None
-    shutil.copy(threadpoolctl.origin, folder)
-
-
-def _python(folder: Path, code: str) -> list[str]:
-    return [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(folder)!r}); {code}"]
-
-
 def _whole_run(folder: Path, code: str) -> Sample:
-    command = _python(folder, code)
+    command = bare_python(folder, code)
 
     def sample() -> float:
         began = time.perf_counter_ns()
@@ -64,9 +37,7 @@ def _whole_run(folder: Path, code: str) -> Sample:
 
 def measure(pairs: int) -> list[Row]:
     runs = max(20, pairs // 5)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        _installed_copy(folder)
+    with installed_copy() as folder:
         bare, again = _whole_run(folder, "pass"), _whole_run(folder, "pass")
         noise = alternate(bare, again, runs)
         ours = alternate(bare, _whole_run(folder, "import cuda_fork_guard"), runs)
@@ -91,8 +62,7 @@ def _times(ours: Pairs, theirs: Pairs, noise: Pairs) -> list[Row]:
 
 
 def _memory(folder: Path) -> Row:
-    code = _MEMORY.format(module="cuda_fork_guard").strip()
-    command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(folder)!r})\n{code}"]
+    command = bare_python(folder, _MEMORY)
     added = statistics.median(
         int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(11)
     )

@@ -27,6 +27,12 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.
     fi
 }
 
+# copy_all_but_the_package FOLDER: to test an installed package from there, which sources beside the tests would hide.
+copy_all_but_the_package() {
+    mkdir -p "$1" || return
+    git ls-files -z -- . ':(exclude)cuda_fork_guard' ':(exclude)_cuda_fork_guard_entry.py' | xargs -0 cp --parents -t "$1"
+}
+
 # What an editable install was made from; Python files are read from the checkout itself.
 fingerprint() {
     {

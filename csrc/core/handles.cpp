@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/descriptor_kind.hpp"
+#include "core/device_filter.hpp"
 #include "core/proc_folder.hpp"
 #include "core/safe_output.hpp"
 
@@ -25,19 +25,19 @@ constexpr const char* kDevices[] = {
 
 constexpr const char* kDescriptors = "/proc/self/fd";
 constexpr const char* kDeleted = " (deleted)"; // what the kernel adds for a node that was replaced while it was open
-constexpr int kForkNoExec = 0x40; // PF_FORKNOEXEC, linux/sched.h
+constexpr int kForkNoExec = 0x40;              // PF_FORKNOEXEC, linux/sched.h
 
 struct Look {
     HandleVisitor visitor;
     void* data;
-    DeviceFolder folder;
+    DeviceFilter filter;
     int descriptors; // kDescriptors itself, opened: a path from there is shorter; -1 if it can't be opened
     int error;       // the last that kept it from looking at one
 };
 
 void look_at(int descriptor, void* data) {
     auto* look = static_cast<Look*>(data);
-    if (!may_be_device(descriptor, look->folder)) {
+    if (!look->filter.worth_a_look(descriptor)) {
         return;
     }
     char link[64];
@@ -55,6 +55,8 @@ void look_at(int descriptor, void* data) {
     target[length] = '\0';
     if (is_cuda_device(target)) {
         look->visitor(descriptor, target, look->data);
+    } else {
+        look->filter.dismiss();
     }
 }
 
@@ -111,7 +113,7 @@ bool is_cuda_device(const char* path) noexcept {
 }
 
 int visit_device_handles(HandleVisitor visitor, void* data) noexcept {
-    Look look{visitor, data, device_folder(), -1, 0};
+    Look look{visitor, data, DeviceFilter(), -1, 0};
     const int error = visit_numbers(kDescriptors, look_at, &look, &look.descriptors);
     if (error == EMFILE || error == ENFILE) {
         return visit_by_number(look);

@@ -7,12 +7,13 @@
 
 namespace cfg {
 
-// dl_iterate_phdr, unless its lock was lost (below): then nothing is visited. The guard's only way to the loader's list.
+// dl_iterate_phdr, unless its lock was lost (below): then nothing is visited. The guard's only way to the loader's
+// list.
 using LibraryVisitor = int (*)(dl_phdr_info* object, std::size_t size, void* data);
 void visit_libraries(LibraryVisitor visitor, void* data) noexcept;
 
-// Child handler. glibc (2.36) does not give a forked child the lock of dl_iterate_phdr back if another thread was inside
-// it: waiting for that thread, which does not exist in the child, would be for ever.
+// Child handler. glibc (2.36) does not give a forked child the lock of dl_iterate_phdr back if another thread was
+// inside it: waiting for that thread, which does not exist in the child, would be for ever.
 void note_fork_for_loader() noexcept;
 bool loader_lock_is_lost() noexcept;
 

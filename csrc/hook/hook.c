@@ -2,9 +2,9 @@
 
 #include <stdatomic.h>
 
-/* What the driver does with InitializeInjection's answer: 1 means "never again in this process" (550 and 555 then stay
- * silent in forked children too), 0 means that the next cuInit calls again. 0 it is: a cuInit that fails now and one
- * that works later are both counted, and a forked child's own cuInit is seen. */
+/* What the driver does with InitializeInjection's answer: 1 means "never again in this process", 0 that it unloads this
+ * library (which stays where the guard holds it) and calls again at the next cuInit. 0 it is: a cuInit that fails now
+ * and one that works later are both counted. Nothing else that could be seen differs: codes, threads, descriptors. */
 enum { CALL_ME_AGAIN = 0 };
 
 /* Atomic because cuInit may run on any thread while the guard is being installed or uninstalled on another. */

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.driver import native_libraries, waking
+from support.driver import native_libraries, start, waking
 from support.driver.kinds import MAJORS, Driver, kinds, make
 from support.driver.waking import functions
 
@@ -72,6 +73,12 @@ def test_a_c_library_that_holds_the_gil(driver: Driver, helper: str) -> None:
     assert found["native"][0] == "foreign_thread.so: call_the_driver"
 
 
+def test_a_pending_exception_stays(driver: Driver, helper: str) -> None:
+    found = driver.observe(waking.with_an_error_set, helper)
+    assert found["arrived"] == ["its own"]
+    is_named(found, "with_an_error_set")
+
+
 def test_two_threads_at_once(driver: Driver) -> None:
     found = driver.observe(waking.two_threads_at_once)
     assert (
@@ -125,6 +132,21 @@ def test_file_names(driver: Driver, name: str, held: bool) -> None:
     shown = name if held or len(name) <= 500 else name[:500] + "..."
     assert found["files"][-3:-1] == [ascii(shown)] * 2
     assert functions(found)[-3:] == ["<module>", "größe", "wake"]
+
+
+def test_the_hooks_answer_has_no_other_effect(driver_without_gpu: Driver, hook: str) -> None:
+    """What a cuInit without a device leaves in a process: alone, with a hook that says 0 as ours does, and one that says 1."""
+    alone = _left_by_a_failed_init(driver_without_gpu)
+    for answer in ("0", "1"):
+        variables = {"CUDA_INJECTION64_PATH": hook, "HOOK_RETURNS": answer, "HOOK_SAYS": "2"}
+        assert _left_by_a_failed_init(driver_without_gpu, **variables) == alone
+
+
+def _left_by_a_failed_init(driver: Driver, **variables: str) -> dict[str, Any]:
+    seen: dict[str, Any] = driver.observe(start.failed_init, **variables)
+    kinds = sorted(re.sub(r"\d+", "", name) for name in seen["descriptors"])  # a pipe's number is never the same twice
+    threads = sorted(re.sub(r"\d+", "", name) for name in seen["threads"])
+    return {**seen, "descriptors": kinds, "threads": threads}
 
 
 @pytest.mark.parametrize(

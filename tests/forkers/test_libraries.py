@@ -6,9 +6,10 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from forkers.programs import PROGRAMS, Program
 from support.child import Finished
 from support.forking import check_touched, marked_line, reports, run_program
+
+from forkers.programs import PROGRAMS, Program
 
 every_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.id)
 # Python's own warning about forks beside threads (3.12) is not the guard's.

@@ -6,10 +6,10 @@ import os
 import re
 
 import pytest
-from forkers.recorded import RECORDED, Recorded
 from support.frames import Call, at_the_fork, user
 
 from cuda_fork_guard import fork_site
+from forkers.recorded import RECORDED, Recorded
 
 STDLIB = os.path.dirname(os.__file__)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cuda_fork_guard.testing import driver_folder
 from support import child
 from support.program import Program
+
+from cuda_fork_guard.testing import driver_folder
 
 PRELOADS = Path(__file__).parent / "preloads"
 

@@ -177,6 +177,18 @@ def while_it_runs(path: str) -> dict[str, Any]:
     return {"driver": found.driver, "result": found.origin.result, "line": found.origin.line(), "later": origin()}
 
 
+def with_an_error_set(path: str, helper: str) -> dict[str, Any]:
+    """An exception is pending in C when cuInit is called; it has to arrive."""
+    call = ctypes.PyDLL(helper).with_an_error_set
+    call.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    set_error = ctypes.cast(ctypes.pythonapi.PyErr_SetString, ctypes.c_void_p)
+    try:
+        call(set_error, KeyError, ctypes.cast(ctypes.CDLL(path).cuInit, ctypes.c_void_p))
+    except KeyError as error:
+        return {**origin(), "arrived": list(error.args)}
+    return {"arrived": []}
+
+
 def by_a_wrapped_library(path: str, library: str) -> dict[str, Any]:
     """Through a function of a C library: (its origin when the GIL is held)."""
     ctypes.PyDLL(library).call_the_driver(ctypes.CDLL(path).cuInit)

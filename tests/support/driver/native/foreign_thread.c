@@ -29,6 +29,12 @@ int on_a_foreign_thread(initialize function) {
     return *(int*)argument;
 }
 
+/* With the GIL: `set` is PyErr_SetString. */
+int with_an_error_set(void (*set)(void*, const char*), void* type, initialize function) {
+    set(type, "its own");
+    return call_the_driver(function);
+}
+
 static initialize at_the_end;
 
 static void last_call(void) {
