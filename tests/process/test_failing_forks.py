@@ -189,6 +189,16 @@ atexit.register(last)
     assert ("UnsafeForkWarning" in finished.err) == (policy == "warn")
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python itself refuses such forks from 3.12")
+def test_an_allowed_fork_at_shutdown_is_allowed() -> None:
+    code = f"""{AT_EXIT}
+sys.keep = Last()
+allowed = guard.allow_fork("to say goodbye")
+allowed.__enter__()
+"""
+    assert python(code, env=environment(CUDA_FORK_GUARD="block")).ok().err == "forked in __del__\n"
+
+
 @pytest.mark.parametrize("policy", ["off", "watch", "warn", "block"])
 def test_forks_in_destructors_at_shutdown(policy: str) -> None:
     code = f"""{AT_EXIT}
