@@ -27,13 +27,13 @@ struct Dump {
     std::atomic<DumpFunction> function;
     int signum;
     int descriptor;
-    std::atomic<const char*> unavailable;
     // Generation + 1 of the process in which a stack is being read; 0: nobody. A fork in the middle of a reading leaves
     // its mark in the child, where the reader doesn't exist: the generation tells.
     std::atomic<std::uint32_t> reader;
     char line[kLongestLine];
 };
 Dump dump;
+std::atomic<const char*> unavailable{"the GIL was not held, and no way to read the stack was prepared"};
 
 // The kernel's name for an open descriptor proves that it is our memory file, left in a child by a fork in another
 // thread.
@@ -125,8 +125,8 @@ void read_back(PythonStack& stack) noexcept {
 
 } // namespace
 
-void set_python_dump(DumpFunction function, int signum, int descriptor, const char* unavailable) noexcept {
-    dump.unavailable.store(unavailable);
+void set_python_dump(DumpFunction function, int signum, int descriptor, const char* why_not) noexcept {
+    unavailable.store(why_not);
     if (function != nullptr) { // else a dump may be using them
         dump.signum = signum;
         dump.descriptor = descriptor;
@@ -151,7 +151,7 @@ void dump_python_stack(PythonStack& stack) noexcept {
     }
     // Behind the claim, so that end_python_dumps sees either the claim or its own word obeyed.
     const DumpFunction function = dump.function.load();
-    stack.reason = function == nullptr ? dump.unavailable.load() : open_file();
+    stack.reason = function == nullptr ? unavailable.load() : open_file();
     if (function != nullptr && stack.reason == nullptr) {
         function(dump.signum);
         read_back(stack);

@@ -12,8 +12,8 @@ namespace cfg {
 using DumpFunction = void (*)(int signum);
 
 // Ordinary context, once a process. `function` is bound by faulthandler to file descriptor `descriptor`, a number that
-// is open only while a stack is read. A null function takes it away; `unavailable` (static text) then says why.
-void set_python_dump(DumpFunction function, int signum, int descriptor, const char* unavailable) noexcept;
+// is open only while a stack is read. A null function takes it away; `why_not` (static text) then says why.
+void set_python_dump(DumpFunction function, int signum, int descriptor, const char* why_not) noexcept;
 
 // At the beginning of the interpreter's end, with the GIL: no dump begins any more, and the one being made is waited
 // for. The end frees what a dump reads, so that one overtaken by it would crash. Waits for a dump's own length at most.
