@@ -9,7 +9,8 @@ import pytest
 from support.child import Finished
 from support.forking import check_touched, marked_line, reports, run_program
 
-from forkers.programs import PROGRAMS, Program
+from forkers.program import Program
+from forkers.programs import PROGRAMS
 
 every_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.id)
 # Python's own warning about forks beside threads (3.12) is not the guard's.
