@@ -36,7 +36,7 @@ if __name__ == "__main__":
     assert process.exitcode == 0, process.exitcode
     print("done")
 """
-PRELOADED = "import ctypes\n\nctypes.CDLL('libcuda.so.1').cuInit(0)\n"
+PRELOADED = "from cuda_use import driver\n\ndriver.cuInit(0)\n"
 QUIET = {"PYTHONWARNINGS": "ignore::DeprecationWarning"}
 
 every_package = pytest.mark.parametrize("package", ["multiprocessing", "multiprocess", "billiard"])
