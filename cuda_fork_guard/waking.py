@@ -104,7 +104,7 @@ def origin_of(module: ModuleType, found: Evidence) -> tuple[Origin | None, str]:
     """(the origin, why there is none)."""
     raw = module.origin()
     if raw is not None:
-        return origins.from_native(raw, up=found.known == 2 or found.code == 0), ""
+        return origins.from_native(raw, up=found.known == 2 or found.code == 0 or found.inherited == 1), ""
     if found.known != 2 and found.code != 0 and found.inherited != 1:
         why = not_watching()
         return None, why if why and found.libraries else ""
