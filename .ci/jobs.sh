@@ -53,7 +53,7 @@ wheel_on() {
         "$python" -m venv "$folder/venv" &&
         "$folder/venv/bin/python" -m pip wheel -q --no-deps -w "$folder" . &&
         "$folder/venv/bin/python" -m pip install -q "$(echo "$folder"/*.whl)[test-without-torch]" &&
-        (cd "$folder/elsewhere" && "$folder/venv/bin/python" -m pytest --junitxml="$results/cp$minor.xml" </dev/null)
+        (cd "$folder/elsewhere" && CFG_TEST_WHEEL=$(echo "$folder"/*.whl) "$folder/venv/bin/python" -m pytest --junitxml="$results/cp$minor.xml" </dev/null)
 }
 
 # Two at a time; each one's words are printed when it has ended.

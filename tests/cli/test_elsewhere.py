@@ -8,7 +8,7 @@ import pytest
 from support import child
 
 ELSEWHERE = """
-import multiprocessing, platform, site, subprocess, sys, threading
+import argparse, multiprocessing, platform, shutil, site, subprocess, sys, threading
 for name in ("fcntl", "pwd", "cuda_fork_guard._native"):
     sys.modules[name] = None
 sys.platform = {platform!r}

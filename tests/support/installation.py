@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -15,10 +16,12 @@ _BUILT = "CFG_TEST_WHEEL"
 
 
 def build_wheel(folder: Path) -> Path:
-    """Without isolation: the build tools are those of this environment."""
+    """With the build tools of this environment, if it has them."""
     if os.environ.get(_BUILT):
         return Path(os.environ[_BUILT])
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps"]
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    if importlib.util.find_spec("scikit_build_core") is not None and importlib.util.find_spec("pybind11") is not None:
+        command.append("--no-build-isolation")
     command += ["--config-settings", f"build-dir={folder / 'build'}", "--wheel-dir", str(folder), str(_ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
