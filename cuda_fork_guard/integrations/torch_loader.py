@@ -86,7 +86,7 @@ def _collect(answers: Any, workers: list[Any]) -> list[WorkerReport | CudaForkGu
             continue
         ended = next(worker for worker in silent if not worker.is_alive())
         raise WorkerError(
-            f"[CFG205] worker {workers.index(ended)} of {len(workers)} (pid {ended.pid}) ended with exit code "
+            f"[CFG206] worker {workers.index(ended)} of {len(workers)} (pid {ended.pid}) ended with exit code "
             f"{ended.exitcode} before it was verified"
         )
     return [found[number] for number in range(len(workers))]
