@@ -18,7 +18,7 @@ class UnsafeForkError(CudaForkGuardError):
 
 class WorkerError(CudaForkGuardError):
     """``verify_worker`` found that this process is not what was expected. [CFG205]: its inherited device handles can't be
-    released."""
+    released. [CFG206]: ``verify_loader`` found that a worker ended, or can't be verified."""
 
 
 class InheritedCudaError(WorkerError):

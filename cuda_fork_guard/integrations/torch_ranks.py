@@ -85,7 +85,7 @@ def _look(loader: DataLoader[Any] | None, expect: str, device: int | None) -> Ra
     except CudaForkGuardError as error:
         return found._replace(kind=type(error).__name__, text=str(error))
     except Exception as error:
-        return found._replace(kind="WorkerError", text=f"[CFG205] can't be verified: {type(error).__name__}: {error}")
+        return found._replace(kind="WorkerError", text=f"[CFG206] can't be verified: {type(error).__name__}: {error}")
     return found._replace(report=report, workers=tuple(workers))
 
 
