@@ -42,6 +42,15 @@ def server_died(pid: int, status: int | None, *, may_raise: bool = True) -> None
     except CudaForkGuardWarning:
         if may_raise and not in_pool_supervisor():
             raise
+        _tell(f"cuda_fork_guard[{os.getpid()}]: {text}\n")
+
+
+def _tell(line: str) -> None:
+    try:
+        sys.stderr.write(line)
+        sys.stderr.flush()
+    except (AttributeError, OSError, ValueError):  # the program has no stderr any more
+        pass
 
 
 def in_pool_supervisor() -> bool:

@@ -121,8 +121,10 @@ def test_also_under_warnings_as_errors_the_start_after_it_works(program: Program
     if __name__ == "__main__":
         context = guard.get_context()
         queue = context.SimpleQueue()
-        context.Process(target=work, args=(queue,)).start()
+        worker = context.Process(target=work, args=(queue,))
+        worker.start()
         server = queue.get()
+        worker.join()
         os.kill(server, signal.SIGKILL)
         os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
         try:
@@ -135,6 +137,31 @@ def test_also_under_warnings_as_errors_the_start_after_it_works(program: Program
         assert queue.get() != server
     """
     program(code, flags=("-W", "error::RuntimeWarning")).ok()
+
+
+def test_where_a_warning_can_not_be_raised_it_is_told_on_stderr(program: Program) -> None:
+    """A worker's exit code is asked for where nobody expects an exception: in join, in is_alive, by pools."""
+    code = """
+    import os, signal
+    import cuda_fork_guard as guard
+    def work(connection):
+        connection.send(os.getppid())
+        connection.recv()
+    if __name__ == "__main__":
+        context = guard.get_context()
+        ours, theirs = context.Pipe()
+        worker = context.Process(target=work, args=(theirs,))
+        worker.start()
+        server = ours.recv()
+        os.kill(server, signal.SIGKILL)
+        os.waitid(os.P_PID, server, os.WEXITED | os.WNOWAIT)
+        ours.send("end")
+        worker.join()
+        print(worker.exitcode)
+    """
+    finished = program(code, flags=("-W", "error::RuntimeWarning")).ok()
+    assert finished.out == "255\n"
+    assert finished.err.startswith("cuda_fork_guard[") and finished.err.count("is gone (killed by SIGKILL)") == 1
 
 
 def test_a_server_killed_while_it_makes_a_worker(program: Program) -> None:
