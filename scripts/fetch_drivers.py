@@ -102,11 +102,13 @@ def debian_codename() -> str:
 class PrivateApt:
     """apt with a configuration and state of its own under `root`, and the system's mirror, keyring and network."""
 
-    def __init__(self, root: Path, archive: Options) -> None:
+    def __init__(
+        self, root: Path, archive: Options, *, suites: tuple[str, ...] = SUITES, component: str = "non-free"
+    ) -> None:
         for folder in ("lists/partial", "archives/partial", "none", "download"):
             (root / folder).mkdir(parents=True)
         (root / "status").touch()
-        source = {"Types": "deb", "URIs": archive["uris"], "Suites": " ".join(SUITES), "Components": "non-free"}
+        source = {"Types": "deb", "URIs": archive["uris"], "Suites": " ".join(suites), "Components": component}
         source |= {name: archive[name.lower()] for name in ("Signed-By", "Trusted") if name.lower() in archive}
         (root / "drivers.sources").write_text("".join(f"{name}: {value}\n" for name, value in source.items()))
         # The system's own parts are left out, as its hooks may delete files of the system's cache; what says how to

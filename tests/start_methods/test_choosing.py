@@ -122,14 +122,14 @@ def test_case_12_a_default_fixed_by_use(program: Program, act: str) -> None:
     code = f"""
     import multiprocessing
     import cuda_fork_guard as guard
-    multiprocessing.{act}
-    fixed = multiprocessing.get_start_method(allow_none=True)
-    wanted = "spawn"
-    try:
-        guard.set_start_method(wanted)
-    except guard.StartMethodError as error:
-        assert f"already fixed to {{fixed!r}}" in str(error), error
-        print("refused")
+    if __name__ == "__main__":
+        multiprocessing.{act}
+        fixed = multiprocessing.get_start_method(allow_none=True)
+        try:
+            guard.set_start_method("spawn")
+        except guard.StartMethodError as error:
+            assert f"already fixed to {{fixed!r}}" in str(error), error
+            print("refused")
     """
     assert program(code).ok().out == "refused\n"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import cuda_fork_guard  # noqa: F401
 import use_driver
+
+import cuda_fork_guard  # noqa: F401
 
 use_driver.wake()
