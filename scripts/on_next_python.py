@@ -35,7 +35,7 @@ LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
 
 def fetch(cache: Path) -> None:
-    """Unpack the packages into cache/root, in one step: what is there is whole."""
+    """Unpack the packages into cache/system, in one step: what is there is whole."""
     archive = debian_archive(system_sources(), debian_codename())
     with tempfile.TemporaryDirectory(prefix="python-") as folder:
         apt = PrivateApt(Path(folder), archive, suites=("sid",), component="main")
@@ -46,7 +46,7 @@ def fetch(cache: Path) -> None:
         with tempfile.TemporaryDirectory(dir=cache, prefix=".new-") as new:
             for package in (apt.root / "download").glob("*.deb"):
                 subprocess.run(["dpkg-deb", "-x", str(package), new], check=True, timeout=120)
-            Path(new).rename(cache / "root")
+            Path(new).rename(cache / "system")
             os.mkdir(new)  # for the block that deletes it
 
 
@@ -94,7 +94,8 @@ def build(python: Path, environment: Path) -> Path:
 def test(python: Path, arguments: list[str]) -> int:
     """From a folder without the package's sources."""
     with tempfile.TemporaryDirectory(prefix="tests-") as folder:
-        shutil.copytree(ROOT / "tests", Path(folder) / "tests")
+        for part in ("tests", "docs"):
+            shutil.copytree(ROOT / part, Path(folder) / part)
         shutil.copy(ROOT / "pyproject.toml", folder)
         command = [str(python), "-m", "pytest", "-q", *(arguments or ["tests/start_methods"])]
         return subprocess.run(command, cwd=folder, timeout=900).returncode
@@ -107,9 +108,9 @@ def main(arguments: list[str] | None = None) -> int:
     cache = options.cache.resolve()
     cache.mkdir(parents=True, exist_ok=True)
     try:
-        if not (cache / "root").is_dir():
+        if not (cache / "system").is_dir():
             fetch(cache)
-        python = stand_alone(cache / "root", cache / "tools")
+        python = stand_alone(cache / "system", cache / "tools")
     except (Unavailable, OSError, subprocess.SubprocessError) as error:
         print(f"no CPython {VERSION} here: {error}", file=sys.stderr)
         return 3
