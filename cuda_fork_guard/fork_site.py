@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import forkers, known_frames, paths
+from . import forkers, frames, known_frames, paths
 from .forkers import Forker
 from .values import Value
 
@@ -21,7 +21,7 @@ class ForkSite(Value):
     __slots__ = ("file", "line", "function", "forker", "exec", "quiet", "supervisor", "forkserver")
     file: str
     line: int
-    function: str
+    function: str  # without a file: the library's function that tells most
     forker: Forker
     exec: bool  # recognised as fork + exec
     quiet: bool  # one of Inductor's compile workers
@@ -30,7 +30,9 @@ class ForkSite(Value):
 
     def where(self) -> str:
         """``train.py:41 in main``"""
-        return f"{paths.shown(self.file)}:{self.line} in {self.function}" if self.file else "unknown: no Python frame"
+        if self.file:
+            return frames.place(frames.Frame(file=self.file, line=self.line, function=self.function))
+        return f"unknown: no line of the program, in {self.function}" if self.function else "unknown: no Python frame"
 
 
 def _module_of(frame: FrameType) -> str:
@@ -71,19 +73,29 @@ def read(frame: FrameType | None) -> ForkSite:
         frame = frame.f_back
     while modules and modules[0][0] in known_frames.WRAPPERS:
         del modules[0]
+    forkserver = any(entry in known_frames.FORKSERVERS for entry in modules)
+    if forkserver and user is not None and user.f_code.co_filename == "<string>":
+        user = None  # the line that multiprocessing starts its server with
     # A frame below the fork that belongs to a package outside the user's code can itself be the fallback "user" line.
     if user is not None and not paths.is_user(user.f_code.co_filename):
         near = [module for module, _ in modules]
     return ForkSite(
         file=user.f_code.co_filename if user else "",
         line=(user.f_lineno or 0) if user else 0,
-        function=user.f_code.co_name if user else "",
-        forker=_forker(modules, near),
+        function=user.f_code.co_name if user else _telling_function(modules),
+        forker=forkers.FORKSERVER if forkserver else _forker(modules, near),
         exec=any(entry in known_frames.FORK_EXEC for entry in modules[:3]),
         quiet=any(module.startswith(known_frames.QUIET_PREFIX) for module in near),
         supervisor=any(entry in known_frames.POOL_SUPERVISORS for entry in modules),
-        forkserver=any(entry in known_frames.FORKSERVERS for entry in modules),
+        forkserver=forkserver,
     )
+
+
+def _telling_function(modules: list[tuple[str, str]]) -> str:
+    """Of a stack without a line of the program: what a pool's thread or a server is busy with, else the innermost."""
+    busy = known_frames.POOL_SUPERVISORS | known_frames.FORKSERVERS
+    telling = [entry for entry in modules if entry in busy] or modules[:1]
+    return ".".join(telling[0]) if telling else ""
 
 
 def _forker(modules: list[tuple[str, str]], near: list[str]) -> Forker:

@@ -40,6 +40,12 @@ _UWSGI = Forker(
     "decorated with uwsgidecorators.postfork",
 )
 
+FORKSERVER = Forker(
+    name="forkserver",
+    advice="keep CUDA out of what the server imports: its preload list and, from Python 3.14 on, the main module; "
+    "cuda_fork_guard.get_context(preload=…) starts no worker from a server that isn't clean",
+)
+
 _LIGHTNING = Forker(
     name="Lightning",
     advice="initialize nothing on CUDA before trainer.fit(), or strategy='ddp_spawn'; in a notebook, restart the kernel: "
@@ -74,10 +80,7 @@ DIRECT: tuple[tuple[str, Forker], ...] = (
     ("py._process.forkedfunc", _PYTEST_FORKED),  # py 1.11.0, below pytest-forked 1.6.0
     (
         "tornado.process",  # 6.6.1
-        Forker(
-            name="tornado fork_processes",
-            advice="load the model after the fork: in the handlers, or once start() returns",
-        ),
+        Forker(name="tornado fork_processes", advice="load the model after the fork: when start() has returned"),
     ),
     (
         "socketserver",

@@ -56,12 +56,21 @@ def user_frame(frames: Sequence[Frame]) -> Frame | None:
 def cell(file: str) -> str:
     """``In[3]`` if the file is a notebook's cell, else nothing. IPython's own table is asked: the names that Jupyter gives
     its files tell no number."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    numbers = getattr(getattr(shell, "compile", None), "_filename_map", None)
-    number = numbers.get(file) if isinstance(numbers, dict) else None
+    number: object = _cell_numbers().get(file)
     if number is None and file.startswith(_CELL_FILE):
         number = file[len(_CELL_FILE) :].partition("-")[0]
     return "" if number is None else f"In[{number}]"
+
+
+def _cell_numbers() -> dict[str, int]:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    numbers = getattr(getattr(shell, "compile", None), "_filename_map", None)
+    return numbers if isinstance(numbers, dict) else {}
+
+
+def cells() -> tuple[str, ...]:
+    """File, name, file, name, … of a notebook's cells, newest first: for the native side, which can't ask IPython."""
+    return tuple(text for file, number in reversed(_cell_numbers().items()) for text in (file, f"In[{number}]"))
 
 
 def where(frame: Frame) -> str:

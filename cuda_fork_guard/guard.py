@@ -13,6 +13,7 @@ from . import (
     evidence,
     fork_site,
     forkers,
+    frames,
     policies,
     process_status,
     report,
@@ -212,6 +213,8 @@ def _intend(module: ModuleType, chosen: Decision, site: ForkSite, woken: str) ->
     if chosen.action != decision.PASS:
         names, _why = thread_names.read(module)
         module.prepare_tripwire()
+        if "IPython" in sys.modules:
+            module.set_cells(frames.cells())
     if chosen.use == decision.USE_ALLOWED:
         forked = f"{forked} allowed: {'; '.join(_thread.allowed)}"
     module.intend_fork(

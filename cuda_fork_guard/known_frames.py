@@ -29,11 +29,12 @@ WRAPPERS = {
     "_pydev_bundle.pydev_monkey",  # debugpy 1.8, PyCharm
 }
 
-# Threads of a pool that replace its workers: an exception there reaches nobody, and map() would wait for ever.
+# Where a pool replaces its workers: an exception there reaches nobody. In a thread of the pool's map() would wait for
+# ever; Celery's main loop takes it for a lost connection, and ends in a StopIteration that says nothing.
 POOL_SUPERVISORS = {
     ("multiprocessing.pool", "_handle_workers"),
     ("multiprocess.pool", "_handle_workers"),  # 0.70.19
-    ("billiard.pool", "body"),  # 4.3.2
+    ("billiard.pool", "_repopulate_pool"),  # 4.3.2, by its Supervisor thread or by Celery's loop
 }
 
 # The forkserver process: a refusal there would reach the user as an EOFError in another process.

@@ -62,6 +62,7 @@ int refuse_without_python(const char* when) noexcept {
 // The record then at least says that it was no C library's fork.
 int intend_without_python(const char* when) noexcept {
     if (ForkIntent* intent = begin_fork_intent()) {
+        intent->use = tls_allowed_forks > 0 ? ForkUse::allowed : ForkUse::unknown;
         Text(intent->site.forked, sizeof intent->site.forked)
             .put("unknown: os.fork ")
             .put(when)
@@ -99,7 +100,7 @@ int before_fork(const char* event) noexcept {
     if (policy == static_cast<int>(Policy::off) || !(up || inherited || doubtful)) {
         return 0;
     }
-    const bool block = policy == static_cast<int>(Policy::block) && (up || inherited);
+    const bool block = policy == static_cast<int>(Policy::block) && (up || inherited) && tls_allowed_forks == 0;
     if (tls_deciding) {
         return intend_without_python("while another fork was being decided on");
     }

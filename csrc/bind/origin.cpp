@@ -6,6 +6,7 @@
 
 #include "bind/bindings.hpp"
 #include "bind/walker.hpp"
+#include "core/cells.hpp"
 #include "core/fork_state.hpp"
 #include "core/origin.hpp"
 #include "core/safe_output.hpp"
@@ -184,6 +185,15 @@ void add_origin(py::module_& module) {
     module.def("python_stack", []() -> py::object {
         const auto stack = walked_now();
         return stack == nullptr ? py::object(py::none()) : py::object(stack_tuple(*stack));
+    });
+    // A tuple of file, name, file, name, …
+    module.def("set_cells", [](const py::tuple& names) {
+        std::string pairs;
+        for (const py::handle& name : names) {
+            pairs += bytes_of(py::reinterpret_borrow<py::str>(name));
+            pairs += '\0';
+        }
+        set_cells(pairs.data(), pairs.size());
     });
     module.def(
         "touch_by_refusal", [](const py::str& used) { touch_by_refusal(bytes_of(used).c_str()); }, py::arg("used"));

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <unistd.h>
 
+#include "core/cells.hpp"
+
 namespace cfg {
 
 namespace {
@@ -118,6 +120,15 @@ const PythonFrame* user_frame(const PythonStack& stack) noexcept {
 }
 
 void put_place(Text& text, const PythonFrame& frame, std::size_t limit) noexcept {
+    const char* const cell = cell_of(frame.file);
+    if (cell != nullptr) {
+        text.put("cell ").put(cell).put(", line ").decimal(frame.line);
+        if (frame.function[0] != '<') { // IPython calls a cell's own level "<cell line: 2>" or "<module>"
+            text.put(" in ");
+            put_head(text, frame.function, limit / 3);
+        }
+        return;
+    }
     const char* const file = relative(frame.file);
     constexpr std::size_t kAround = 24; // ":line in " and the dots
     const std::size_t function_limit = limit / 3;

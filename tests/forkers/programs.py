@@ -3,24 +3,8 @@ the child touches CUDA."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Program(NamedTuple):
-    id: str
-    name: str  # of the forker in messages
-    advice: str  # words that must be in the "do:" line
-    source: str  # has a function main(), called after CUDA was woken
-    needs: tuple[str, ...] = ()  # modules of packages that must be installed
-    refused: str = "UnsafeForkError: [CFG101]"  # what `block` leaves on stderr
-    warnings: int = 1  # a daemon forks twice
-    limit: float = 100
-
-    def text(self) -> str:
-        return f"{self.source.strip()}\n\nif __name__ == '__main__':\n    wake()\n    main()\n"
-
-
-_OWN_START_METHOD = "multiprocess.set_start_method('spawn')"
+from forkers.program import OWN_START_METHOD, Program
+from forkers.programs_with_torch import DATASETS, LAUNCHERS, TORCH
 
 STANDARD_LIBRARY = (
     Program(
@@ -130,7 +114,7 @@ POOLS = (
     Program(
         "multiprocess.Process",
         "multiprocess",
-        _OWN_START_METHOD,
+        OWN_START_METHOD,
         """
 import multiprocess
 from cuda_use import touch, wake
@@ -146,7 +130,7 @@ def main():
     Program(
         "multiprocess.Pool",
         "multiprocess.Pool",
-        _OWN_START_METHOD,
+        OWN_START_METHOD,
         """
 import multiprocess
 from cuda_use import touch, wake
@@ -222,173 +206,5 @@ def main():
         warnings=2,
     ),
 )
-
-TORCH = (
-    Program(
-        "torch.multiprocessing",
-        "torch.multiprocessing",
-        "start_method='spawn'",
-        """
-import torch.multiprocessing
-from cuda_use import touch, wake
-
-def main():
-    torch.multiprocessing.start_processes(touch, nprocs=1, start_method="fork")  # forks
-""",
-        needs=("torch",),
-    ),
-    Program(
-        "DataLoader",
-        "torch DataLoader",
-        "multiprocessing_context=cuda_fork_guard.get_context()",
-        """
-from torch.utils.data import DataLoader
-from cuda_use import touch, wake
-
-class Squares:
-    def __len__(self):
-        return 4
-
-    def __getitem__(self, index):
-        touch()
-        return index * index
-
-def main():
-    loader = DataLoader(Squares(), num_workers=1, multiprocessing_context="fork")
-    assert [int(x) for x in loader] == [0, 1, 4, 9]  # forks
-""",
-        needs=("torch",),
-    ),
-    Program(
-        "StatefulDataLoader",
-        "torch DataLoader",
-        "multiprocessing_context=cuda_fork_guard.get_context()",
-        """
-from torchdata.stateful_dataloader import StatefulDataLoader
-from cuda_use import touch, wake
-
-class Squares:
-    def __len__(self):
-        return 4
-
-    def __getitem__(self, index):
-        touch()
-        return index * index
-
-def main():
-    loader = StatefulDataLoader(Squares(), num_workers=1, multiprocessing_context="fork")
-    assert [int(x) for x in loader] == [0, 1, 4, 9]  # forks
-""",
-        needs=("torch", "torchdata"),
-    ),
-)
-
-DATASETS = (
-    Program(
-        "datasets.map",
-        "datasets, through multiprocess",
-        _OWN_START_METHOD,
-        """
-import multiprocessing
-multiprocessing.set_start_method("spawn")  # says nothing about multiprocess
-import datasets
-from cuda_use import touch, wake
-
-def double(row):
-    touch()
-    return {"x": 2 * row["x"]}
-
-def main():
-    datasets.disable_progress_bars()
-    rows = datasets.Dataset.from_dict({"x": [1, 2, 3, 4]})
-    rows = rows.map(double, num_proc=2)  # forks
-    assert rows["x"][:] == [2, 4, 6, 8]
-""",
-        needs=("datasets",),
-    ),
-    Program(
-        "datasets.to_csv",
-        "datasets, through multiprocessing",
-        "leave num_proc out",
-        """
-import datasets, datasets.io.csv
-from cuda_use import touch, wake
-
-def main():
-    datasets.disable_progress_bars()
-    writer = datasets.io.csv.CsvDatasetWriter
-    write = writer._batch_csv
-    writer._batch_csv = lambda self, part: (touch(), write(self, part))[1]
-    rows = datasets.Dataset.from_dict({"x": [1, 2, 3, 4]})
-    rows.to_csv("rows.csv", batch_size=2, num_proc=2)  # forks
-""",
-        needs=("datasets",),
-    ),
-)
-
-_FIT = """
-import logging, warnings, torch
-logging.getLogger("{0}").setLevel(logging.ERROR)
-warnings.simplefilter("ignore")
-warnings.filterwarnings("default", r"\\[CFG101\\]")
-import {1} as pl
-from cuda_use import touch, wake
-
-class Model(pl.LightningModule):
-    def configure_optimizers(self):
-        return None
-
-    def train_dataloader(self):
-        return torch.utils.data.DataLoader([torch.zeros(1)] * 2)
-
-    def training_step(self, batch, batch_index):
-        touch()
-
-def main():
-    trainer = pl.Trainer(
-        strategy="ddp_fork", accelerator="cpu", devices=1, max_epochs=1, logger=False, barebones=False,
-        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-    )
-    trainer.fit(Model())  # forks
-"""
-
-LAUNCHERS = (
-    Program(
-        "lightning", "Lightning", "restart the kernel", _FIT.format("lightning.pytorch", "lightning.pytorch"),
-        needs=("lightning",),
-    ),
-    Program(
-        "pytorch_lightning", "Lightning", "restart the kernel", _FIT.format("pytorch_lightning", "pytorch_lightning"),
-        needs=("pytorch_lightning",),
-    ),
-    Program(
-        "lightning.fabric",
-        "Lightning",
-        "restart the kernel",
-        """
-import logging
-logging.getLogger("lightning.fabric").setLevel(logging.ERROR)
-from lightning.fabric import Fabric
-from cuda_use import touch, wake
-
-def main():
-    Fabric(strategy="ddp_fork", accelerator="cpu", devices=1).launch(touch)  # forks
-""",
-        needs=("lightning",),
-    ),
-    Program(
-        "accelerate",
-        "accelerate notebook_launcher",
-        "restart the kernel",
-        """
-import accelerate
-from cuda_use import touch, wake
-
-def main():
-    accelerate.notebook_launcher(touch, num_processes=2)  # forks
-""",
-        needs=("accelerate",),
-    ),
-)  # fmt: skip
 
 PROGRAMS = (*STANDARD_LIBRARY, *WRAPPING, *POOLS, *TORCH, *DATASETS, *LAUNCHERS)

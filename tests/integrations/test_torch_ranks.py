@@ -160,18 +160,21 @@ def test_a_rank_that_is_killed_and_restarted(tmp_path: Path) -> None:
     if __name__ == "__main__":
         dist.init_process_group("gloo")
         dist.barrier()
-        if rank == 1 and restarts == 0:
+        if rank == 1 and not os.path.exists("killed"):  # the ranks may move to the other node when they restart
+            open("killed", "x").close()
             os.kill(os.getpid(), signal.SIGKILL)
         reports = verify_ranks()
         dist.barrier()
         say("verified", rank, "after", restarts, "restarts", len({found.pid for found in reports}))
         dist.destroy_process_group()
     """
-    finished = torchrun(tmp_path, code, restarts=2)
+    # Torch 2.13's agents keep one store over restarts, in which gloo finds the addresses of the ranks that are gone.
+    finished = torchrun(tmp_path, code, restarts=3, TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1")
     assert [one.code for one in finished] == [0, 0], finished
     told = sorted(line for one in finished for line in one.lines if line.startswith("verified"))
     assert [line.split()[1] for line in told] == ["0", "1", "2", "3"], finished
-    assert all(int(line.split()[3]) >= 1 and line.endswith("restarts 4") for line in told), told
+    assert all(line.endswith("restarts 4") for line in told), told
+    assert max(int(line.split()[3]) for line in told) >= 1 and (tmp_path / "killed").exists()
     assert [row[0] for row in rows(finished)] == ["0", "1", "2", "3"]
 
 

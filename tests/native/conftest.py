@@ -12,7 +12,7 @@ from support.core import Core
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "csrc"
-CORE = ("dump_line", "python_stack", "stack_join", "user_frame", "touch_report", "safe_output")
+CORE = ("dump_line", "python_stack", "stack_join", "user_frame", "cells", "touch_report", "safe_output")
 # python_stack.cpp reaches for a thread's dump, which these functions don't need.
 STAND_IN = """
 #include "core/python_dump.hpp"

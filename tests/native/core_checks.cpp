@@ -2,6 +2,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/cells.hpp"
 #include "core/python_dump.hpp"
 #include "core/python_stack.hpp"
 #include "core/safe_output.hpp"
@@ -85,6 +86,16 @@ const char* user_place(const char* stack, const char* standard_library, const ch
     cfg::Text text(buffer, sizeof buffer);
     cfg::put_user_place(text, parsed(stack), limit);
     return keep(buffer);
+}
+
+// "file=name;file=name;"
+const char* set_cells(const char* names) {
+    std::string pairs = names;
+    for (char& c : pairs) {
+        c = c == '=' || c == ';' ? '\0' : c;
+    }
+    cfg::set_cells(pairs.data(), pairs.size());
+    return "";
 }
 
 const char* touch_report(int pid, bool inherited, const char* used, const char* forked, const char* woken,

@@ -110,6 +110,21 @@ def test_paths_below_the_current_folder_are_relative(core: Core) -> None:
     assert place(core, f"{here}x/train.py\t3\tf") == f"{here}x/train.py:3 in f"
 
 
+def test_cells_of_a_notebook(core: Core) -> None:
+    one, two = "/tmp/ipykernel_1/1.py", "/tmp/ipykernel_1/2.py"
+    core("set_cells", f"{two}=In[2];{one}=In[1];cut off=")
+    try:
+        assert place(core, f"{one}\t3\twork") == "cell In[1], line 3 in work"
+        assert place(core, f"{two}\t3\t<module>") == place(core, f"{two}\t3\t<cell line: 3>") == "cell In[2], line 3"
+        assert place(core, "/tmp/ipykernel_1/3.py\t3\twork") == "/tmp/ipykernel_1/3.py:3 in work"
+        assert place(core, "cut off\t3\twork") == "cut off:3 in work"
+        core("set_cells", "".join(f"/tmp/ipykernel_1/{number}.py=In[{number}];" for number in range(2000, 0, -1)))
+        assert place(core, "/tmp/ipykernel_1/1999.py\t3\twork") == "cell In[1999], line 3 in work"
+        assert place(core, f"{one}\t3\twork") == f"{one}:3 in work"  # the oldest are forgotten
+    finally:
+        core("set_cells", "")
+
+
 def test_long_names_are_shortened_at_the_end_that_says_less(core: Core) -> None:
     shown = place(core, f"/{'d' * 500}/train.py\t123456\t{'f' * 500}", limit=120)
     assert len(shown) <= 120

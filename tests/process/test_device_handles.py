@@ -186,7 +186,13 @@ with simulated_cuda():
     assert status.threads is None and any("Too many open files" in reason for reason in status.reasons), status
     pid = os.fork()
     if pid == 0:
-        os._exit(30 + (guard.status().inherited is True))
+        try:
+            guard.verify_worker("cpu-only", release_handles=True)
+        except guard.WorkerError as error:
+            assert "can't be released: Too many open files" in str(error), error
+            assert len(guard.status().handles) == 2
+            os._exit(30 + (guard.status().inherited is True))
+        os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 31
     assert guard.events().counts["fork"] == 1
 """

@@ -106,6 +106,27 @@ for how in (ctypes.CDLL, ctypes.PyDLL):
     assert len(lines) == 2 and all(line.startswith("  used:    /d/模型.py:1 in größe  ") for line in lines)
 
 
+def test_the_cells_of_a_notebook(tmp_path: Path) -> None:
+    """GIVEN what IPython keeps of its cells (9.18.1 and ipykernel 7.4.0, 2026-12-01) WHEN a cell forks and its child touches
+    THEN all three lines name cells."""
+    body = """
+import types
+files = [f"/tmp/ipykernel_1/{number}.py" for number in (71, 72, 73)]
+ipython = types.ModuleType("IPython")
+shell = types.SimpleNamespace(compile=types.SimpleNamespace(_filename_map=dict(zip(files, (1, 2, 3)))))
+ipython.get_ipython = lambda: shell
+sys.modules["IPython"] = ipython
+cells = ["def work():\\n    touch_here()", "def main():\\n    return forked_here(work)", "code = main()"]
+touch_here = ctypes.CDLL("libcuda.so.1").cuCtxSynchronize
+exec(compile("def forked_here(work):\\n    child = os.fork()\\n    if child == 0: work(); os._exit(7)\\n    os.waitpid(child, 0)", files[2], "exec"))
+for file, cell in zip(files, cells):
+    exec(compile(cell, file, "exec"))
+"""
+    lines = program(body, tmp_path).err.splitlines()
+    assert lines[1].startswith("  used:    cell In[1], line 2 in work")
+    assert lines[2].startswith("  forked:  cell In[3], line 2 in forked_here  (os.fork, from pid")
+
+
 def test_errno_stays(tmp_path: Path) -> None:
     body = """
 library = ctypes.CDLL("libcuda.so.1", use_errno=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
-from support.child import environment, python
+from support.child import environment, python, run
 from support.elsewhere import PLACES
 
 place = pytest.mark.parametrize("prelude", PLACES.values(), ids=PLACES.keys())
@@ -129,3 +132,25 @@ except guard.CudaForkGuardError as error:
     print(error)
 """
     assert "can't be proved" in python(code).ok().out
+
+
+@place
+@pytest.mark.parametrize(("command", "codes"), [("doctor", {0, 1}), ("doctor --json", {0, 1}), ("demo", {3})])
+def test_doctor_works_and_demo_gives_no_verdict(prelude: str, command: str, codes: set[int]) -> None:
+    code = f"""{prelude}
+import runpy
+sys.argv = ["cuda-fork-guard", *{command.split()!r}]
+runpy.run_module("cuda_fork_guard", run_name="__main__")
+"""
+    finished = python(code)
+    assert finished.code in codes, finished
+    assert "Traceback" not in finished.err and (finished.err if 3 in codes else finished.out), finished
+
+
+@pytest.mark.parametrize(("name", "command"), [("hidden", "check-import json"), ("darwin", "holders")])
+def test_the_other_commands_give_no_verdict(tmp_path: Path, name: str, command: str) -> None:
+    """Also in the processes that they start."""
+    (tmp_path / "sitecustomize.py").write_text(PLACES[name])
+    env = environment(PYTHONPATH=str(tmp_path))
+    finished = run([sys.executable, "-m", "cuda_fork_guard", *command.split()], env=env)
+    assert finished.code == 3 and finished.err and "Traceback" not in finished.err, finished

@@ -56,7 +56,7 @@ class Programs:
 def _sources() -> list[Path]:
     own = [path for path in NATIVE.iterdir() if path.suffix in (".cpp", ".S") and not path.name.startswith("fake_")]
     core = [path for path in CORE.iterdir() if path.name.startswith("tripwire") and path.suffix in (".cpp", ".S")]
-    return sorted([*own, *core, CORE / "safe_output.cpp"])
+    return sorted([*own, *core, CORE / "loaded_libraries.cpp", CORE / "safe_output.cpp"])
 
 
 def _digest(paths: Iterable[Path], *more: str) -> str:

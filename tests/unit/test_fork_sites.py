@@ -61,7 +61,11 @@ def test_the_names_are_those_of_the_running_python() -> None:
             "multiprocess.Pool",
         ),
         (
-            [Call("billiard.pool", "body"), Call("billiard.popen_fork", "_launch")],
+            [
+                Call("billiard.pool", "body"),
+                Call("billiard.pool", "_repopulate_pool"),
+                Call("billiard.popen_fork", "_launch"),
+            ],
             "billiard",
         ),
     ],
@@ -69,6 +73,8 @@ def test_the_names_are_those_of_the_running_python() -> None:
 def test_a_pool_that_replaces_its_workers(replacing: list[Call], name: str) -> None:
     site = read(stdlib("threading", "run"), *replacing)
     assert site.supervisor and site.forker.name == name
+    if "multiprocessing" in name:
+        assert site.where() == "unknown: no line of the program, in multiprocessing.pool._handle_workers"
 
 
 def test_a_worker_born_in_that_thread_is_not_in_it() -> None:
@@ -83,7 +89,8 @@ def test_a_worker_born_in_that_thread_is_not_in_it() -> None:
 def test_the_forkserver_and_its_workers() -> None:
     server = stdlib("multiprocessing.forkserver", "main")
     site = read(Call("__main__", "<module>", "<string>"), server)
-    assert site.forkserver
+    assert site.forkserver and site.forker.name == "forkserver"
+    assert site.where() == "unknown: no line of the program, in multiprocessing.forkserver.main"
     worker = [
         server,
         stdlib("multiprocessing.forkserver", "_serve_one"),
@@ -109,7 +116,8 @@ def test_only_python_s_own_frames() -> None:
         stdlib("socketserver", "serve_forever"),
         stdlib("socketserver", "process_request"),
     )
-    assert site.file == "" and site.where() == "unknown: no Python frame"
+    assert site.file == ""
+    assert site.where() == "unknown: no line of the program, in socketserver.process_request"
 
 
 def test_the_innermost_package_stands_in_where_there_is_no_user_code() -> None:

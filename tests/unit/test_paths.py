@@ -55,12 +55,15 @@ def test_the_guard_s_own(file: str) -> None:
 @pytest.mark.parametrize(
     "file",
     [
-        "train.py", "/home/me/train.py", "<string>", "<stdin>", "<ipython-input-3-abc>", "/tmp/ipykernel_7/123.py",
-        f"{GUARD}_user/train.py", f"{STDLIB}x/train.py", "/home/me/site-packages.py", "",
+        "train.py", "/home/me/train.py", "<string>", "<stdin>", "<ipython-input-3-abc>", "/tmp/ipykernel_7/123.py", f"{STDLIB}x/train.py", "/home/me/site-packages.py", "",
     ],
 )  # fmt: skip
 def test_everything_else_is_the_user_s(file: str) -> None:
     assert paths.is_user(file)
+
+
+def test_a_neighbour_with_a_longer_name_is_not_the_guard() -> None:
+    assert not paths.is_guard(f"{GUARD}_user/train.py")
 
 
 def test_shown_relative_to_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
