@@ -19,8 +19,8 @@ wake()
 
 def work():
     touch()
-    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
     os.kill(uwsgi.masterpid(), signal.SIGINT)
+    os._exit(0)  # uWSGI takes the worker's signals back when the application is loaded
 
 if uwsgi.worker_id():  # loaded in a worker
     work()
