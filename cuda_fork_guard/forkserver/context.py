@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from multiprocessing import connection, context, popen_forkserver, reduction, util
 
 from cuda_fork_guard.errors import StartMethodError
@@ -30,6 +31,8 @@ class Popen(popen_forkserver.Popen):
 
     def __init__(self, process_obj: BaseProcess, preload: tuple[str, ...]) -> None:
         self._preload = preload
+        # Every start() asks after all workers, in whichever thread: the exit code can be read from the pipe once only.
+        self._collecting = threading.Lock()
         super().__init__(process_obj)
 
     def _launch(self, process_obj: BaseProcess) -> None:
@@ -108,12 +111,17 @@ class Popen(popen_forkserver.Popen):
                 return None
             if not connection.wait([self._status], None if blocking else _REAPED_WITHIN):
                 return None
-            try:
-                self.returncode = cpython.read_signed(self._status)
-            except (EOFError, OSError):
-                self.returncode = _UNKNOWN_EXIT_CODE
-                server.current().running(may_raise=False)  # says what became of it
+            with self._collecting:
+                if self.returncode is None:
+                    self.returncode = self._collect()
         return self.returncode
+
+    def _collect(self) -> int:
+        try:
+            return cpython.read_signed(self._status)
+        except (EOFError, OSError):
+            server.current().running(may_raise=False)  # says what became of it
+            return _UNKNOWN_EXIT_CODE
 
     def close(self) -> None:
         # Also after a start that failed, where CPython would leave it to the garbage collector.

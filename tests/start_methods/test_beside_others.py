@@ -142,3 +142,66 @@ def test_main_as_a_preload(program: Program) -> None:
         print(len(open(os.environ["COUNTED"]).readlines()))
     """
     assert program(code).ok().out == "2\n"
+
+
+def test_threads_that_start_workers_together(program: Program) -> None:
+    """As torch.multiprocessing does with TORCH_MP_PARALLEL_START; one server is made, and no verdict goes astray."""
+    code = """
+    import concurrent.futures, os
+    import cuda_fork_guard as guard
+    import left
+    def work(queue):
+        queue.put(os.getppid())
+    def start(number):
+        worker = context.Process(target=work, args=(queue,))
+        worker.start()
+        return worker
+    if __name__ == "__main__":
+        context = guard.get_context(preload=("json",))
+        queue = context.SimpleQueue()
+        with concurrent.futures.ThreadPoolExecutor(8) as threads:
+            workers = list(threads.map(start, range(24)))
+        assert len({queue.get() for _ in workers}) == 1
+        for worker in workers: worker.join()
+        assert {worker.exitcode for worker in workers} == {0} and len({worker.pid for worker in workers}) == 24
+        assert len(left.children()) == 1
+    """
+    program(code).ok()
+
+
+def test_a_program_that_reaps_every_child_itself(program: Program) -> None:
+    code = """
+    import os, signal
+    import cuda_fork_guard as guard
+    def work(queue):
+        queue.put(os.getppid())
+    if __name__ == "__main__":
+        context = guard.get_context()
+        queue = context.SimpleQueue()
+        context.Process(target=work, args=(queue,)).start()
+        server = queue.get()
+        os.kill(server, signal.SIGKILL)
+        while os.waitpid(-1, 0)[0] != server: pass
+        worker = context.Process(target=work, args=(queue,))
+        worker.start()
+        assert queue.get() != server
+        worker.join()
+        print(worker.exitcode)
+    """
+    finished = program(code).ok()
+    assert finished.out == "0\n" and "its exit status was collected elsewhere" in finished.err
+
+
+@pytest.mark.parametrize("policy", ["off", "watch"])
+def test_the_proof_does_not_depend_on_the_policy(program: Program, policy: str) -> None:
+    code = """
+    import sys
+    import cuda_fork_guard as guard
+    if __name__ == "__main__":
+        guard.install(sys.argv[1])
+        try:
+            guard.get_context(preload=("wakes_cuda",)).Process(target=abs, args=(0,)).start()
+        except guard.ForkServerNotCleanError:
+            print("refused")
+    """
+    assert program(code, policy).ok().out == "refused\n"
